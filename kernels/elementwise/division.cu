@@ -19,63 +19,54 @@ template <class A> __device__ __forceinline__ A whole_rest(A a, A b) {
     return b == 0 || is_minus_one(b) ? A(0) : A(a % b);
 }
 
-// The remainder with the sign of the divisor; exact before the last step.
-template <class A> __device__ __forceinline__ A rest_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
-        const A rest = fmod(a, b);
-        if (b == 0) return rest;
-        if (rest == 0) return copysign(A(0), b);
-        return (b < 0) != (rest < 0) ? rest + b : rest;
-    } else {
-        const A rest = whole_rest(a, b);
-        return rest != 0 && (b < 0) != (rest < 0) ? A(rest + b) : rest;
+// With the remainder taken off first: 1 // 0.1 is 9.
+struct FloorDivide {
+    template <class A> __device__ A operator()(A a, A b) const {
+        if constexpr (is_floating<A>) {
+            if (b == 0) return a / b;
+            const A rest = fmod(a, b);
+            A quotient = (a - rest) / b;
+            if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+            if (quotient == 0) return copysign(A(0), a / b);
+            const A below = floor(quotient);
+            return quotient - below > A(0.5) ? below + 1 : below;
+        } else {
+            const A quotient = whole_quotient(a, b);
+            return whole_rest(a, b) != 0 && (a < 0) != (b < 0) ? A(quotient - 1) : quotient;
+        }
     }
-}
+};
 
-// floor(a / b), with the remainder taken off first: 1 // 0.1 is 9.
-template <class A> __device__ __forceinline__ A floor_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
-        if (b == 0) return a / b;
-        const A rest = fmod(a, b);
-        A quotient = (a - rest) / b;
-        if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
-        if (quotient == 0) return copysign(A(0), a / b);
-        const A below = floor(quotient);
-        return quotient - below > A(0.5) ? below + 1 : below;
-    } else {
-        const A quotient = whole_quotient(a, b);
-        return whole_rest(a, b) != 0 && (a < 0) != (b < 0) ? A(quotient - 1) : quotient;
-    }
-}
-
-// trunc(a / b), of a quotient in the precision of T.
-template <class T, class A> __device__ __forceinline__ A trunc_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
-        return trunc(through<T>(a / b));
-    } else {
+// Of a quotient in the precision of T.
+template <class T> struct TruncDivide {
+    template <class A> __device__ A operator()(A a, A b) const {
+        if constexpr (is_floating<A>) return trunc(through<T>(a / b));
         return whole_quotient(a, b);
     }
-}
-
-struct FloorDivide {
-    template <class A> __device__ A operator()(A a, A b) const { return floor_of(a, b); }
 };
 
-template <class T> struct TruncDivide {
-    template <class A> __device__ A operator()(A a, A b) const { return trunc_of<T>(a, b); }
-};
-
+// With the sign of the divisor; exact before the last step.
 struct Remainder {
-    template <class A> __device__ A operator()(A a, A b) const { return rest_of(a, b); }
+    template <class A> __device__ A operator()(A a, A b) const {
+        if constexpr (is_floating<A>) {
+            const A rest = fmod(a, b);
+            if (b == 0) return rest;
+            if (rest == 0) return copysign(A(0), b);
+            return (b < 0) != (rest < 0) ? rest + b : rest;
+        } else {
+            const A rest = whole_rest(a, b);
+            return rest != 0 && (b < 0) != (rest < 0) ? A(rest + b) : rest;
+        }
+    }
 };
 
 struct RemainderGradB {
-    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * floor_of(a, b)); }
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * FloorDivide()(a, b)); }
 };
 
 struct Fmod {
     template <class A> __device__ A operator()(A a, A b) const {
-        if constexpr (IsFloating<A>::value) {
+        if constexpr (is_floating<A>) {
             return fmod(a, b);
         } else {
             return whole_rest(a, b);
@@ -84,7 +75,7 @@ struct Fmod {
 };
 
 template <class T> struct FmodGradB {
-    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * trunc_of<T>(a, b)); }
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * TruncDivide<T>()(a, b)); }
 };
 
 // Of the lowest integer, too, which no integer of its dtype is.

@@ -5,11 +5,8 @@
 
 struct Add {
     template <class A> __device__ A operator()(A a, A b) const {
-        if constexpr (IsFloating<A>::value) {
-            return a + b;
-        } else {
-            return static_cast<A>((Bits)a + (Bits)b);
-        }
+        if constexpr (is_floating<A>) return a + b;
+        return static_cast<A>((Bits)a + (Bits)b);
     }
 };
 
@@ -33,21 +30,15 @@ struct Addcmul {
 
 struct Neg {
     template <class A> __device__ A operator()(A x) const {
-        if constexpr (IsFloating<A>::value) {
-            return -x;
-        } else {
-            return difference(A(0), x);
-        }
+        if constexpr (is_floating<A>) return -x;
+        return difference(A(0), x);
     }
 };
 
 struct Abs {
     template <class A> __device__ A operator()(A x) const {
-        if constexpr (IsFloating<A>::value) {
-            return fabs(x);
-        } else {
-            return x < 0 ? difference(A(0), x) : x;
-        }
+        if constexpr (is_floating<A>) return fabs(x);
+        return x < 0 ? difference(A(0), x) : x;
     }
 };
 
@@ -57,11 +48,8 @@ struct Square {
 
 struct SignBit {
     template <class A> __device__ bool operator()(A x) const {
-        if constexpr (IsFloating<A>::value) {
-            return copysign(A(1), x) < 0;
-        } else {
-            return x < 0;
-        }
+        if constexpr (is_floating<A>) return copysign(A(1), x) < 0;
+        return x < 0;
     }
 };
 

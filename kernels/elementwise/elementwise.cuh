@@ -22,32 +22,16 @@ namespace lucid {
 // What a setting of an op is declared as, in place of an operand's dtype.
 struct Setting {};
 
-template <class T> struct IsHalf {
-    static constexpr bool value = false;
-};
-template <> struct IsHalf<__half> {
-    static constexpr bool value = true;
-};
-template <> struct IsHalf<__nv_bfloat16> {
-    static constexpr bool value = true;
-};
+template <class T> constexpr bool is_half = false;
+template <> constexpr bool is_half<__half> = true;
+template <> constexpr bool is_half<__nv_bfloat16> = true;
 
-template <class T> struct IsFloating {
-    static constexpr bool value = IsHalf<T>::value;
-};
-template <> struct IsFloating<float> {
-    static constexpr bool value = true;
-};
-template <> struct IsFloating<double> {
-    static constexpr bool value = true;
-};
+template <class T> constexpr bool is_floating = is_half<T>;
+template <> constexpr bool is_floating<float> = true;
+template <> constexpr bool is_floating<double> = true;
 
-template <class T> struct IsInteger {
-    static constexpr bool value = !IsFloating<T>::value;
-};
-template <> struct IsInteger<bool> {
-    static constexpr bool value = false;
-};
+template <class T> constexpr bool is_integer = !is_floating<T>;
+template <> constexpr bool is_integer<bool> = false;
 
 // The type of a number that stands for an operand, and of a setting.
 template <class T> struct NumberOf {
@@ -81,19 +65,13 @@ template <class Wide, class A> __device__ __forceinline__ Wide whole(A x) {
     return x >= -end && x < end ? static_cast<Wide>(x) : lowest;
 }
 
-template <class T> struct WideOf {
-    typedef int type;
-};
-template <> struct WideOf<long long> {
-    typedef long long type;
-};
-
-// Halves are made of floats: not every header makes them of every integer. Integers narrower than 32 bits wrap around.
+// Halves are made of floats: not every header makes them of every integer. Integers narrower than 32 bits, sums of which
+// are int, wrap around.
 template <class Out, class Value> __device__ __forceinline__ Out rounded(Value value) {
-    if constexpr (IsHalf<Out>::value && !IsFloating<Value>::value) {
+    if constexpr (is_half<Out> && !is_floating<Value>) {
         return static_cast<Out>(static_cast<float>(value));
-    } else if constexpr (IsInteger<Out>::value && IsFloating<Value>::value) {
-        return static_cast<Out>(whole<typename WideOf<Out>::type>(static_cast<Real<Value>>(value)));
+    } else if constexpr (is_integer<Out> && is_floating<Value>) {
+        return static_cast<Out>(whole<decltype(Out() + 0)>(static_cast<Real<Value>>(value)));
     } else {
         return static_cast<Out>(value);
     }
@@ -102,11 +80,8 @@ template <class Out, class Value> __device__ __forceinline__ Out rounded(Value v
 // A number that stands for an operand, in the type that the op computes in. Beside half types the result is rounded, not
 // the number before it; where there is none, as in comparisons, it becomes a half.
 template <class In, class Out> __device__ __forceinline__ Real<In> taken(Number<In> number) {
-    if constexpr (IsHalf<In>::value && IsFloating<Out>::value) {
-        return static_cast<Real<In>>(number);
-    } else {
-        return static_cast<Real<In>>(rounded<In>(number));
-    }
+    if constexpr (is_half<In> && is_floating<Out>) return static_cast<Real<In>>(number);
+    return static_cast<Real<In>>(rounded<In>(number));
 }
 
 // A value in the precision of T, for functors that round on the way: `template <class T> struct Round`.
@@ -120,18 +95,12 @@ template <class A> __device__ __forceinline__ A smaller(A a, A b) { return a <= 
 typedef unsigned long long Bits;
 
 template <class A> __device__ __forceinline__ A product(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
-        return a * b;
-    } else {
-        return static_cast<A>((Bits)a * (Bits)b);
-    }
+    if constexpr (is_floating<A>) return a * b;
+    return static_cast<A>((Bits)a * (Bits)b);
 }
 template <class A> __device__ __forceinline__ A difference(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
-        return a - b;
-    } else {
-        return static_cast<A>((Bits)a - (Bits)b);
-    }
+    if constexpr (is_floating<A>) return a - b;
+    return static_cast<A>((Bits)a - (Bits)b);
 }
 
 template <class In> struct Operand {

@@ -71,15 +71,12 @@ struct Polygamma {
     }
 };
 
-__device__ inline float bessel_i0(float x) { return cyl_bessel_i0f(x); }
-__device__ inline double bessel_i0(double x) { return cyl_bessel_i0(x); }
-__device__ inline float bessel_i1(float x) { return cyl_bessel_i1f(x); }
-__device__ inline double bessel_i1(double x) { return cyl_bessel_i1(x); }
-
 struct BesselI0 {
-    template <class A> __device__ A operator()(A x) const { return bessel_i0(x); }
+    __device__ float operator()(float x) const { return cyl_bessel_i0f(x); }
+    __device__ double operator()(double x) const { return cyl_bessel_i0(x); }
 };
 
 struct BesselI1 {
-    template <class A> __device__ A operator()(A x) const { return bessel_i1(x); }
+    __device__ float operator()(float x) const { return cyl_bessel_i1f(x); }
+    __device__ double operator()(double x) const { return cyl_bessel_i1(x); }
 };

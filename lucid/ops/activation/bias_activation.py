@@ -5,17 +5,17 @@ What holds for all elementwise ops says `lucid.ops.base.declaration`; this one t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.activation.gelu import GELU, GELU_GRAD, GELU_TANH, GELU_TANH_GRAD, gelu_grad_x, gelu_tanh_grad_x
-from lucid.ops.activation.relu import floating, relu_grad
+from lucid.ops.activation.relu import relu_grad
 from lucid.ops.activation.sigmoid import SIGMOID, SILU, SILU_GRAD, silu_grad_x
 from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.declaration import Formula, adjoint, of_formula
-from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.operands import floating, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
-    from lucid.cuda.launch.elementwise import Elementwise
     from lucid.tensor import Tensor
 
 
@@ -32,7 +31,7 @@ class ActivationError(CallError):
     """An activation function is unknown."""
 
 
-class Activation(NamedTuple):
+class Activation:
     """An activation function of the sum.
 
     Attributes
@@ -45,19 +44,12 @@ class Activation(NamedTuple):
         Both functions, on CUDA arrays, of an input and a bias.
     """
 
-    formula: Formula
-    slope: Formula
-    bend: Callable[..., Any]
-    kernel: Elementwise
-    slope_kernel: Elementwise
-
-
-def _activation(name: str, formula: Formula, slope: Formula, bend: Callable[..., Any]) -> Activation:
-    of: Any = formula.function
-    of_slope: Any = slope.function
-    kernel = of_formula(lambda m, x, bias: of(m, x + bias), f"OfSum{name}")
-    slope_kernel = of_formula(lambda m, g, x, bias: of_slope(m, g, x + bias), f"SumGrad{name}")
-    return Activation(formula, slope, bend, kernel, slope_kernel)
+    def __init__(self, name: str, formula: Formula, slope: Formula, bend: Callable[..., Any]) -> None:
+        self.formula, self.slope, self.bend = formula, slope, bend
+        of: Any = formula.function
+        of_slope: Any = slope.function
+        self.kernel = of_formula(lambda m, x, bias: of(m, x + bias), f"OfSum{name}")
+        self.slope_kernel = of_formula(lambda m, g, x, bias: of_slope(m, g, x + bias), f"SumGrad{name}")
 
 
 def _relu_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -79,12 +71,12 @@ _TANH, _TANH_GRAD = Formula(lambda m, x: m.tanh(x)), Formula(lambda m, g, x: m.t
 _SIGMOID_GRAD = Formula(lambda m, g, x: m.sigmoid_grad(g, m.sigmoid(x)))
 
 ACTIVATIONS = {
-    "relu": _activation("Relu", _RELU, _RELU_GRAD, _relu_bend),
-    "gelu": _activation("Gelu", GELU, GELU_GRAD, gelu_grad_x),
-    "gelu_tanh": _activation("GeluTanh", GELU_TANH, GELU_TANH_GRAD, gelu_tanh_grad_x),
-    "silu": _activation("Silu", SILU, SILU_GRAD, silu_grad_x),
-    "tanh": _activation("Tanh", _TANH, _TANH_GRAD, _tanh_bend),
-    "sigmoid": _activation("Sigmoid", SIGMOID, _SIGMOID_GRAD, _sigmoid_bend),
+    "relu": Activation("Relu", _RELU, _RELU_GRAD, _relu_bend),
+    "gelu": Activation("Gelu", GELU, GELU_GRAD, gelu_grad_x),
+    "gelu_tanh": Activation("GeluTanh", GELU_TANH, GELU_TANH_GRAD, gelu_tanh_grad_x),
+    "silu": Activation("Silu", SILU, SILU_GRAD, silu_grad_x),
+    "tanh": Activation("Tanh", _TANH, _TANH_GRAD, _tanh_bend),
+    "sigmoid": Activation("Sigmoid", SIGMOID, _SIGMOID_GRAD, _sigmoid_bend),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.state import is_grad_enabled, thread
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import CallError
 from lucid.ops.base.blocks import give_sign, in_blocks, repeated
@@ -20,7 +20,6 @@ from lucid.ops.elementwise.normal_tail import PEAK, tail_into
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive_node import PrimitiveNode
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.errors import SettingError, ShapeError, warn
-from lucid.ops.activation.relu import floating
 from lucid.ops.activation.softmax import softmax
 from lucid.ops.base.dims import dim_in
+from lucid.ops.base.operands import floating
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.filling import zeros_like
 from lucid.ops.creation.random import rand_like

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.errors import SettingError
 from lucid.ops.base.declaration import FLOATING, Slope, elementwise, flat
 from lucid.ops.base.scalars import as_number
 
 if TYPE_CHECKING:
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.dtype import dtype_of
@@ -15,9 +15,9 @@ from lucid.ops.activation.sigmoid import SIGMOID
 from lucid.ops.base.promotion import accumulation_dtype, promote
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -48,14 +48,20 @@ def _lstm_gates(xp: ModuleType, x: Array, hidden: Array, cell: Array) -> tuple[A
     return output.astype(x.dtype, copy=False), after.astype(x.dtype, copy=False), gates
 
 
+def _launch(kernel: Kernel, cell: Array, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:
+    """Launch a kernel for each element of the cell."""
+    if cell.size:
+        # copies are held until the launch
+        arrays = [*map(gpu.cupy().ascontiguousarray, inputs), *outputs]
+        addresses = [array.data.ptr for array in arrays]
+        kernel[C_TYPES[cell.dtype]](*launch_for(cell.size), *addresses, cell.size, cell.shape[1])
+
+
 @_lstm_gates.cuda
 def _lstm_gates_cuda(x: Array, hidden: Array, cell: Array) -> Any:
     output, after = empty(cell.shape, x.dtype), empty(cell.shape, x.dtype)
     gates = empty(x.shape, accumulation_dtype(x.dtype))
-    if cell.size:
-        inputs = [gpu.cupy().ascontiguousarray(array) for array in (x, hidden, cell)]
-        addresses = [array.data.ptr for array in (*inputs, output, after, gates)]
-        _forward[C_TYPES[x.dtype]](*launch_for(cell.size), *addresses, cell.size, cell.shape[1])
+    _launch(_forward, cell, (x, hidden, cell), (output, after, gates))
     return output, after, gates
 
 
@@ -121,10 +127,7 @@ def _lstm_gates_grad(
 @_lstm_gates_grad.cuda
 def _lstm_gates_grad_cuda(to_output: Array, to_after: Array, gates: Array, cell: Array, after: Array) -> Any:
     to_gates, to_cell = empty(gates.shape, cell.dtype), empty(cell.shape, cell.dtype)
-    if cell.size:
-        inputs = [gpu.cupy().ascontiguousarray(array) for array in (to_output, to_after, gates, cell, after)]
-        addresses = [array.data.ptr for array in (*inputs, to_gates, to_cell)]
-        _backward[C_TYPES[cell.dtype]](*launch_for(cell.size), *addresses, cell.size, cell.shape[1])
+    _launch(_backward, cell, (to_output, to_after, gates, cell, after), (to_gates, to_cell))
     return to_gates, to_cell
 
 

@@ -11,10 +11,10 @@ from lucid.autograd.modes.casting import dtype_within
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
-from lucid.ops.activation.relu import floating, leaky_relu
+from lucid.ops.activation.relu import leaky_relu
 from lucid.ops.base.blocks import rounded_once
-from lucid.ops.base.declaration import Formula, Fused, declare
-from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.declaration import Formula, Fused, elementwise
+from lucid.ops.base.operands import floating, tensor_operand
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.random import rand_like
 from lucid.ops.shape.reshape import reshape
@@ -34,19 +34,12 @@ def _sloped(xp: ModuleType, x: Array, slope: Array) -> Array:
     return rounded_once(_chosen, xp, x, slope)
 
 
-declare(
-    "prelu",
+@elementwise(
     Formula(lambda m, x, slope: m.where(x > 0, x, x * slope), _sloped),
-    Fused(
-        lambda m, grad, x, slope, x_shape: m.sum_to(m.where(m.gt(x, 0), grad, m.mul(grad, slope)), shape=x_shape),
-    ),
-    Fused(
-        lambda m, grad, x, slope_shape: m.sum_to(m.where(m.gt(x, 0), 0, m.mul(grad, x)), shape=slope_shape),
-    ),
+    Fused(lambda m, grad, x, slope, x_shape: m.sum_to(m.where(m.gt(x, 0), grad, m.mul(grad, slope)), shape=x_shape)),
+    Fused(lambda m, grad, x, slope_shape: m.sum_to(m.where(m.gt(x, 0), 0, m.mul(grad, x)), shape=slope_shape)),
     saved_as={"slope": "weight"},
 )
-
-
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return `input` above zero and ``weight * input`` elsewhere, elementwise, of a floating-point tensor.
 

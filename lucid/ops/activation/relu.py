@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.cuda.launch.elementwise import NUMBERS
 from lucid.errors import SettingError
 from lucid.ops.base.declaration import FLOATING, Formula, Slope, elementwise, flat
-from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.selection import CLAMP
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -28,12 +26,6 @@ if TYPE_CHECKING:
 HALF = np.dtype(np.float16)
 # What functions of real numbers that keep integers refuse.
 NUMBER = ("bc", "convert to a number type, or apply it to the parts")
-
-
-def floating(name: str, x: Tensor) -> Tensor:
-    """Return `x` as a floating-point tensor; a DtypeError if it is of another dtype."""
-    refuse(name, "biuc", x, instead="convert to a floating-point dtype first")
-    return tensor_operand(x)
 
 
 def _relu(xp: ModuleType, x: Array) -> Array:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,11 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import Primitive
 from lucid.base.dtype import as_dtype, dtype_of
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.reduction import BLOCK, merged_axes, packed_axes, power_of_two, too_many, total_bytes
+from lucid.cuda.source.signature import constant
 from lucid.errors import DtypeError, warn
-from lucid.ops.activation import softmax_cuda as kernels
 from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
@@ -38,6 +42,12 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
+
+
+_ROWS = Kernel("softmax", "lucid::softmax_rows", EACH_FLOAT)
+_LINES = Kernel("softmax", "lucid::softmax_lines", EACH_FLOAT)
+_GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", EACH_FLOAT)
+_GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", EACH_FLOAT)
 
 
 def _total(xp: ModuleType, x: Array, axis: int) -> Array:
@@ -131,6 +141,68 @@ def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
     return out.reshape(first.shape)
 
 
+def _traversal_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: int, aligned: bool
+) -> tuple[bool, int, tuple[int, int], tuple[int, ...]] | None:
+    """Return how kernels walk through the lines of an array along `dim`; None if it has too many axes.
+
+    That is whether a block holds whole lines in registers, grid and block, and what the kernels are told of lines:
+    their axes and number, the elements of one, and whether loads are of 16 bytes, or the distances of elements in the
+    input and in the output.
+    """
+    steps = [(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)] or [(1, 1)]
+    length, stride = steps.pop(dim)
+    kept = merged_axes(steps)
+    if too_many(kept):
+        return None
+    lines, inner = math.prod([size for size, _ in steps]), math.prod(shape[dim + 1 :])
+    each, axes = constant("rows.cuh", "HELD"), packed_axes(kept)
+    if inner == 1 and (stride == 1 or length == 1) and length <= each * constant("rows.cuh", "MAX_THREADS"):
+        width = VECTOR_BYTES // itemsize
+        vectors = aligned and length % width == 0 and not any(step % width for _, step in kept)
+        threads = power_of_two(-(-length // each))
+        rows = 1 if threads > 32 else max(32 // threads, min(BLOCK // 2 // threads, power_of_two(lines)))
+        return True, -(-lines // rows), (threads, rows), (*axes, lines, length, int(vectors))
+    # neighbouring threads take neighbours of a line where these lie together and are many enough
+    across = 1 if inner == 1 and length > 32 else min(32, power_of_two(lines))
+    parts = min(BLOCK // across, power_of_two(-(-length // 4)))
+    return False, -(-lines // across), (across, max(parts, 32 // across)), (*axes, lines, length, stride, inner)
+
+
+def _launched(kernels: tuple[Kernel, Kernel], dim: int, logarithm: bool, shared: int, *arrays: Array) -> Any:
+    """Return the result of the kernel of rows, or that of lines, for arrays along `dim`; NotImplemented without one.
+
+    That of lines takes `shared` bytes of shared memory for each thread.
+    """
+    first = arrays[0]
+    aligned = all(array.data.ptr % VECTOR_BYTES == 0 for array in arrays)
+    traversal = _traversal_of(first.shape, first.strides, first.dtype.itemsize, dim, aligned)
+    name = C_TYPES.get(first.dtype)
+    if name not in FLOATS or traversal is None:
+        return NotImplemented
+    out = empty(first.shape, first.dtype)
+    if out.size:
+        held, grid, block, lines = traversal
+        pointers = [array.data.ptr for array in (*arrays, out)]
+        room = 0 if held else shared * block[0] * block[1]
+        kernels[not held][name](grid, block, *pointers, *lines, logarithm, shared=room)
+    return out
+
+
+@planned
+def _softmax_cuda(x: Array, dim: int, *, logarithm: bool) -> Any:
+    """Return softmax along `dim`, or its logarithm; NotImplemented if there is no kernel."""
+    return _launched((_ROWS, _LINES), dim, logarithm, 2 * total_bytes(x.dtype), x)
+
+
+@planned
+def _softmax_grad_cuda(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
+    """Return the gradient of `_softmax_cuda` with the output `y`; NotImplemented if there is no kernel."""
+    if grad.dtype != y.dtype or not y.flags.c_contiguous:
+        return NotImplemented
+    return _launched((_GRAD_ROWS, _GRAD_LINES), dim, logarithm, total_bytes(y.dtype), grad, y)
+
+
 def _along(name: str, into: Callable[..., None], kernel: Callable[..., Any], *inputs: str) -> Primitive:
     """Return the primitive of `into`; its kernel of two functions gets a flag for the one to compute."""
 
@@ -145,10 +217,10 @@ def _along(name: str, into: Callable[..., None], kernel: Callable[..., Any], *in
     return op
 
 
-_softmax = _along("softmax", _softmax_into, kernels.softmax, "x")
-_softmax_grad = _along("softmax_grad", _softmax_grad_into, kernels.softmax_grad, "grad", "y")
-_log_softmax = _along("log_softmax", _log_softmax_into, kernels.softmax, "x")
-_log_softmax_grad = _along("log_softmax_grad", _log_softmax_grad_into, kernels.softmax_grad, "grad", "y")
+_softmax = _along("softmax", _softmax_into, _softmax_cuda, "x")
+_softmax_grad = _along("softmax_grad", _softmax_grad_into, _softmax_grad_cuda, "grad", "y")
+_log_softmax = _along("log_softmax", _log_softmax_into, _softmax_cuda, "x")
+_log_softmax_grad = _along("log_softmax_grad", _log_softmax_grad_into, _softmax_grad_cuda, "grad", "y")
 
 
 @_softmax.vjp("x", planned=True)
@@ -196,10 +268,7 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Dtype | None) ->
             f"{name}: expected a real floating-point dtype, got {wanted}; convert the input, or pass dtype="
         )
     if dim is None:
-        warn(
-            f"implicit dimension choice for {name}: pass dim= to say which dimension is meant",
-            UserWarning,
-        )
+        warn(f"implicit dimension choice for {name}: pass dim= to say which dimension is meant")
         dim = 0 if x.array.ndim in {0, 1, 3} else 1
     return x if dtype is None else cast_to(x, wanted), dim_in(dim, x.array.ndim)
 

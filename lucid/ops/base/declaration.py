@@ -27,8 +27,8 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import Primitive
 from lucid.cuda.launch.elementwise import FLOATS, Elementwise
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.formula.formulas import Formula, module_of, settings_of
-from lucid.ops.base.formula.trace import FORMULAS, OPERATIONS
+from lucid.ops.base.formula.formulas import Formula, module_of
+from lucid.ops.base.formula.trace import FORMULAS, OPERATIONS, settings_of
 from lucid.ops.base.operands import of_one, of_two, summed
 
 if TYPE_CHECKING:
@@ -56,12 +56,7 @@ def flat(m: Namespace, grad: Array) -> Any:
 
 
 def of_formula(
-    formula: Function | Formula,
-    name: str,
-    *,
-    stem: str = "",
-    dtypes: tuple[str, ...] = FLOATS,
-    out: str = "T",
+    formula: Function | Formula, name: str, *, stem: str = "", dtypes: tuple[str, ...] = FLOATS, out: str = "T"
 ) -> Elementwise:
     """Return the kernel of a formula, or of a rule's work on each element, by the name of its functor.
 
@@ -99,19 +94,18 @@ class Fused:
 
     def attach(self, op: Primitive, operand: str, stem: str = "") -> None:
         """Attach the rule and its kernel."""
-        if callable(self.kernel):
-            op.vjp(operand, cuda=self.kernel)(self.rule)
-            return
-        code = self.rule.__code__
-        parameters = code.co_varnames[2 : code.co_argcount]
-        arrays = [name for name in parameters if not name.endswith("_shape")]
-        if self.kernel is None:
-            name = f"{_title(op.name)}Grad" + (operand.capitalize() if len(op.inputs) > 1 else "")
-            run: Any = of_formula(self.rule, name, stem=stem)
-        else:
-            run = _kernel(*self.kernel.split("."), "T" * (1 + len(arrays)))
-        if len(arrays) < len(parameters):
-            run = summed(run)
+        run: Any = self.kernel
+        if not callable(run):
+            code = self.rule.__code__
+            parameters = code.co_varnames[2 : code.co_argcount]
+            arrays = [name for name in parameters if not name.endswith("_shape")]
+            if run is None:
+                name = f"{_title(op.name)}Grad" + (operand.capitalize() if len(op.inputs) > 1 else "")
+                run = of_formula(self.rule, name, stem=stem)
+            else:
+                run = _kernel(*run.split("."), "T" * (1 + len(arrays)))
+            if len(arrays) < len(parameters):
+                run = summed(run)
         op.vjp(operand, cuda=run)(self.rule)
 
 
@@ -171,58 +165,15 @@ def _calling(name: str, count: int, settings: tuple[str, ...]) -> Callable[..., 
 
 
 def elementwise(
-    forward: Function | Formula,
-    *rules: Function | Fused | Slope | None,
-    kernel: str | Callable[..., Any] | None = None,
-    refused: tuple[str, str] | None = None,
-    dtypes: tuple[str, ...] = FLOATS,
-    out: str = "T",
-    holomorphic: bool = True,
-    caller: Callable[[Primitive], Any] | None = None,
-    saved_as: Mapping[str, str] | None = None,
+    forward: Function | Formula, *rules: Function | Fused | Slope | None, **details: Any
 ) -> Callable[[F], F]:
     """Declare the elementwise op that the decorated function stands for, under the name of that function.
 
-    The function says signature and documentation, and calls ``GRAPH.name(...)``.
-
-    Parameters
-    ----------
-    forward : callable or Formula
-        One of four: a formula ``forward(m, x)``, or a `Formula`; a ufunc that CuPy has too; ``forward(xp, x)`` or
-        ``forward(xp, a, b)`` of whole arrays, or of more, by any names, which the function promotes itself; or
-        ``forward(xp, out, x, *temporaries)``, which writes to `out` by ufuncs, in blocks that stay in the cache.
-        Keyword-only parameters are settings of the op.
-    *rules : callable, Fused or Slope
-        The derivatives of the operands in turn. A callable is as for `Primitive.vjp`: its parameters say what is saved.
-        None for an operand without a gradient, no rules if none has one.
-    kernel : str or callable, optional
-        Where neither the formula gives it, nor the op's name in `OPERATIONS`: ``"file.Functor"``, the file in `kernels`
-        and the struct there, which takes the operands and the settings. Or what launches something else, as for
-        `Primitive.cuda`.
-    refused : (str, str), optional
-        Kinds of dtypes that the op is not defined on, and what to do instead; as for `refuse`.
-    dtypes, out
-        Of the kernel, as for `Elementwise`. Where it takes floating-point dtypes alone, integers become such a dtype.
-    holomorphic, saved_as
-        As for `Primitive`.
-    caller : callable, optional
-        What gives the op its caller, where it is neither `of_one` nor `of_two`.
+    The function says signature and documentation, and calls ``GRAPH.name(...)``. All parameters are as for `declare`.
     """
 
     def decorate(function: F) -> F:
-        declare(
-            function.__name__,
-            forward,
-            *rules,
-            kernel=kernel,
-            stem=module_of(function),
-            refused=refused,
-            dtypes=dtypes,
-            out=out,
-            holomorphic=holomorphic,
-            caller=caller,
-            saved_as=saved_as,
-        )
+        declare(function.__name__, forward, *rules, stem=module_of(function), **details)
         return function
 
     return decorate
@@ -232,24 +183,28 @@ def declare(
     name: str,
     forward: Function | Formula,
     *rules: Function | Fused | Slope | None,
-    kernel: str | Callable[..., Any] | None = None,
-    stem: str = "",
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
-    out: str = "T",
-    holomorphic: bool = True,
     caller: Callable[[Primitive], Any] | None = None,
-    saved_as: Mapping[str, str] | None = None,
+    **details: Any,
 ) -> None:
-    """Declare an op by its name, as `elementwise` does: for one of several behind one public function."""
-    op = fused(
-        name, forward, kernel=kernel, stem=stem, dtypes=dtypes, out=out, holomorphic=holomorphic, saved_as=saved_as
-    )
-    for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
-        if isinstance(rule, Fused | Slope):
-            rule.attach(op, operand, stem)
-        elif rule is not None:
-            op.vjp(operand)(rule)
+    """Declare an elementwise op by its name, as `elementwise` does; for one of several behind one public function.
+
+    Parameters
+    ----------
+    name : str
+    forward, *rules
+        As for `fused`.
+    refused : (str, str), optional
+        Kinds of dtypes that the op is not defined on, and what to do instead; as for `refuse`.
+    dtypes : tuple of str
+        Of the kernel, as for `Elementwise`. Where it takes floating-point dtypes alone, integers become such a dtype.
+    caller : callable, optional
+        What gives the op its caller, where it is neither `of_one` nor `of_two`.
+    **details
+        The other parameters of `fused`.
+    """
+    op = fused(name, forward, *rules, dtypes=dtypes, **details)
     # the caller looks at the rules, so they come first
     if caller is not None:
         caller(op)
@@ -284,7 +239,7 @@ def _in_blocks(forward: Callable[..., Any]) -> bool:
 def fused(
     name: str,
     forward: Function | Formula,
-    *,
+    *rules: Function | Fused | Slope | None,
     kernel: str | Callable[..., Any] | None = None,
     stem: str = "",
     dtypes: tuple[str, ...] = FLOATS,
@@ -292,9 +247,29 @@ def fused(
     holomorphic: bool = True,
     saved_as: Mapping[str, str] | None = None,
 ) -> Primitive:
-    """Return the primitive of an elementwise function and its kernel, both as for `elementwise`.
+    """Return the primitive of an elementwise function, with its kernel and rules.
 
-    Rules and caller are still to come; without a caller it takes operands of one shape and dtype.
+    Without the caller that `declare` gives it takes operands of one shape and dtype.
+
+    Parameters
+    ----------
+    name : str
+    forward : callable or Formula
+        One of four: a formula ``forward(m, x)``, or a `Formula`; a ufunc that CuPy has too; ``forward(xp, x)`` or
+        ``forward(xp, a, b)`` of whole arrays, or of more, by any names, which the function promotes itself; or
+        ``forward(xp, out, x, *temporaries)``, which writes to `out` by ufuncs, in blocks that stay in the cache.
+        Keyword-only parameters are settings of the op.
+    *rules : callable, Fused or Slope
+        The derivatives of the operands in turn. A callable is as for `Primitive.vjp`: its parameters say what is saved.
+        None for an operand without a gradient, no rules if none has one, or if they are attached later.
+    kernel : str or callable, optional
+        Where neither the formula gives it, nor the op's name in `OPERATIONS`: ``"file.Functor"``, the file in `kernels`
+        and the struct there, which takes the operands and the settings. Or what launches something else, as for
+        `Primitive.cuda`.
+    stem, dtypes, out
+        Of the kernel, as for `Elementwise`.
+    holomorphic, saved_as
+        As for `Primitive`.
     """
     declared = _as_formula(name, forward, kernel)
     formula: Any = None
@@ -326,6 +301,11 @@ def fused(
         saved_as=saved_as,
     )
     op.cuda(run_with_settings if settings and not callable(kernel) else run)
+    for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
+        if isinstance(rule, Fused | Slope):
+            rule.attach(op, operand, stem)
+        elif rule is not None:
+            op.vjp(operand)(rule)
     return op
 
 

@@ -130,13 +130,10 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
-        check_size("broadcast", [max(sizes) for sizes in _columns(shapes)])
+        # counted from the right
+        columns = zip_longest(*[shape[::-1] for shape in shapes], fillvalue=1)
+        check_size("broadcast", [max(sizes) for sizes in columns])
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be broadcast to one shape") from error
-
-
-def _columns(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the sizes of shapes along each dimension, counted from the right."""
-    return list(zip_longest(*[shape[::-1] for shape in shapes], fillvalue=1))
 
 
 def viewable(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

@@ -89,12 +89,8 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
                 return function(input)
             args = input, *more
             if not kwargs:
-                try:
-                    if len(args) <= most:
-                        return function(*args)
-                except TypeError:
-                    if not is_numpys_form(code, args, kwargs):
-                        raise
+                if len(args) <= most:
+                    return function(*args)
             elif kwargs.keys() <= names:
                 return function(*args, **kwargs)
             elif not is_numpys_form(code, args, kwargs):
@@ -119,9 +115,7 @@ def is_numpys_form(code: CodeType, args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     if "out" in kwargs:
         return not ({"dim", "keepdim"} & kwargs.keys() or isinstance(kwargs["out"], TensorBase | tuple | list))
-    if {"ddof", "kind"} & kwargs.keys():
-        return True
-    return len(args) > code.co_argcount
+    return len(args) > code.co_argcount or "ddof" in kwargs or "kind" in kwargs
 
 
 def __getattr__(name: str) -> object:
@@ -246,8 +240,7 @@ def _into(title: str, out: Any, function: Any, args: tuple[Any, ...], kwargs: di
         return targets[0]
     # a named tuple takes its parts one by one
     kind: Any = cast("Any", type(results))
-    whole: Any = targets if kind is tuple else kind(*targets)
-    return whole
+    return targets if kind is tuple else kind(*targets)
 
 
 def _check(title: str, target: Any, result: Any) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import CUDA
-from lucid.base.arrays import is_array
+from lucid.base.arrays import Array, is_array
 from lucid.base.dtype import result_type, scalar_dtype
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
 from lucid.ops.base.scalars import as_scalar
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.base.arrays import Array
 
 
 READY = (TensorBase, int, float, complex, np.complexfloating)
 """What an op takes as it is; NumPy's complex numbers so that they are refused as Python's are."""
 
 
-def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:
+def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> None:
     """Give a primitive of two operands its caller: the short path, or promotion and the general one."""
 
     def general(a: Any, b: Any) -> Any:
@@ -35,7 +35,6 @@ def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, s
         return op(*promote(a, b, at_least_float=at_least_float))
 
     shorten(op, general)
-    return op
 
 
 def shorten(op: Primitive, general: Callable[[Any, Any], Any]) -> None:
@@ -49,7 +48,7 @@ def shorten(op: Primitive, general: Callable[[Any, Any], Any]) -> None:
     op.shorten(ready)
 
 
-def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:
+def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> None:
     """Give a primitive of one operand its caller: the short path, or the general one.
 
     Integers and bools become the default dtype, unless the op is defined on them. With settings there is no short path.
@@ -65,7 +64,6 @@ def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, st
         op.call = general
     else:
         op.shorten(general)
-    return op
 
 
 def summed(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,6 +75,16 @@ def summed(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return out if out is NotImplemented or shape is None or out.shape == shape else CUDA.sum_to(out, shape=shape)
 
     return run
+
+
+def both(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the launcher of an op with the results of two kernels of one array."""
+
+    def run(x: Array) -> Any:
+        out = first(x)
+        return NotImplemented if out is NotImplemented else (out, second(x))
+
+    return launches_only(run)
 
 
 def tensor_operand(x: Any) -> Any:
@@ -126,6 +134,12 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
         if isinstance(operand, complex | np.complexfloating) and "c" in kinds:
             raise unfit(cast("Any", operand), f"a real number: {instead}", kind=DtypeError)
+
+
+def floating(name: str, x: Any) -> Any:
+    """Return `x` as a floating-point tensor; a DtypeError if it is of another dtype."""
+    refuse(name, "biuc", x, instead="convert to a floating-point dtype first")
+    return tensor_operand(x)
 
 
 def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:

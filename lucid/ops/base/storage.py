@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
-from lucid.base.arrays import namespace, to_device
-from lucid.base.device import device_of
-from lucid.base.dtype import dtype_of
+from lucid.base.arrays import Array, namespace, to_device
+from lucid.base.device import device, device_of
+from lucid.base.dtype import dtype, dtype_of
 from lucid.base.memory import forwards
 from lucid.base.sharing import block_of
 from lucid.ops.base.strided import address_of, span, strides_of
 
 if TYPE_CHECKING:
-    from lucid.base.arrays import Array
-    from lucid.base.device import device
-    from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
 
 

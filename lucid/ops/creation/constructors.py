@@ -12,30 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, mark_inference, registered, version_of
-from lucid.base.arrays import asarray, is_array
-from lucid.base.device import as_device, device_of
-from lucid.base.dtype import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    dtype_of,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from lucid.base import dtype as dtypes
+from lucid.base.arrays import Array, asarray, is_array
+from lucid.base.device import Device, as_device, device_of
+from lucid.base.dtype import dtype_of, get_default_dtype
 from lucid.errors import ArgumentError, DeviceError, DtypeError
 from lucid.ops.creation.filling import empty
 
 if TYPE_CHECKING:
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
@@ -123,15 +107,13 @@ class TensorType:
 
 
 _DTYPES = {
-    "DoubleTensor": float64, "FloatTensor": float32, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
-    "ByteTensor": uint8, "CharTensor": int8, "ShortTensor": int16, "IntTensor": int32, "LongTensor": int64,
-    "BoolTensor": bool_, "ComplexFloatTensor": complex64, "ComplexDoubleTensor": complex128,
+    "DoubleTensor": dtypes.float64, "FloatTensor": dtypes.float32, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
+    "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32, "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_,
+    "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
-TYPES = {
-    made.name: made
-    for is_cuda in (False, True)
-    for made in [TensorType(name, dtype, is_cuda=is_cuda) for name, dtype in _DTYPES.items()]
-}
+_ALL = [TensorType(name, dtype, is_cuda=is_cuda) for is_cuda in (False, True) for name, dtype in _DTYPES.items()]
+TYPES = {made.name: made for made in _ALL}
 """The types by their names, ``lucid.FloatTensor`` and ``lucid.cuda.FloatTensor`` among them."""
 
 

@@ -11,13 +11,12 @@ from lucid.arguments import checked
 from lucid.autograd.base import wrap
 from lucid.base import gpu
 from lucid.base.random import generator as state
-from lucid.cuda.devices import cuda_index
+from lucid.cuda.devices import CudaDevice, cuda_index
 from lucid.ops.creation.generators import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lucid.cuda.devices import CudaDevice
     from lucid.tensor import Tensor
 
 

@@ -14,7 +14,7 @@ from lucid.base.dtype import as_dtype, dtype_of, get_default_dtype
 from lucid.base.foreign.reading import read
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.core import clone
-from lucid.ops.base.scalars import as_bool, as_element, as_int, as_scalar
+from lucid.ops.base.scalars import as_bool, as_element, as_int
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array, Number
@@ -185,4 +185,4 @@ def scalar_tensor(
     tensor(2.)
     """
     kind = as_dtype(dtype or get_default_dtype())
-    return leaf(arrays.asarray(as_element(as_scalar(s, "s"), kind, "s"), kind, device), requires_grad)
+    return leaf(arrays.asarray(as_element(s, kind, "s"), kind, device), requires_grad)

@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
-from lucid.base.device import as_device, device_of
+from lucid.base.device import Device, as_device, device_of
 from lucid.base.dtype import as_dtype, get_default_dtype, scalar_dtype
 from lucid.base.functions import cupy_functions
 from lucid.base.memory import check_size, no_room
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Number
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import wrap
-from lucid.base.arrays import to_device
-from lucid.base.device import CPU, as_device
+from lucid.base.arrays import Array, to_device
+from lucid.base.device import CPU, Device, as_device, device
 from lucid.base.dtype import dtype_of, uint8
 from lucid.base.random import generator as state
 from lucid.errors import DeviceError, DtypeError
@@ -20,8 +20,6 @@ from lucid.ops.creation.filling import on_device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device, device
     from lucid.tensor import Tensor
 
 

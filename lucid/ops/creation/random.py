@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.base.arrays import astype
+from lucid.base.arrays import Array, astype
 from lucid.base.dtype import as_dtype, get_default_dtype, int64
 from lucid.base.memory import check_size
 from lucid.base.random import draws as draw
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from lucid.base.arrays import Array
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.base.random.generator import Generator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray, astype
-from lucid.base.device import as_device
+from lucid.base.arrays import Array, Number, asarray, astype
+from lucid.base.device import Device, as_device
 from lucid.base.dtype import as_dtype, get_default_dtype, int64
 from lucid.base.memory import check_size
 from lucid.errors import ShapeError
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.base.arrays import Array, Number
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 

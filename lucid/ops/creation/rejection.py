@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base.arrays import astype
+from lucid.base.arrays import Array, astype
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.limits import finfo
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.base.arrays import Array
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
@@ -64,7 +63,7 @@ def _tried(
 
     ``attempt(xp, first, second, *parameters)`` gives values, and which of them fit, for two numbers in (-1/2, 1/2).
     """
-    flat = [np.ravel(each) if xp is np else xp.ravel(each) for each in parameters]
+    flat = [xp.ravel(each) for each in parameters]
     count = flat[0].size
     seed, offset = generator.reserve(count * ATTEMPTS)
     if not isinstance(seed, int):

@@ -10,8 +10,8 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
-from lucid.base.arrays import astype
-from lucid.base.device import device_of
+from lucid.base.arrays import Array, astype
+from lucid.base.device import Device, device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.memory import check_size
 from lucid.base.random import draws as draw
@@ -21,6 +21,7 @@ from lucid.ops.base.one_device import check_one_device, on_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation import rejection
+from lucid.ops.creation.data import plain
 from lucid.ops.creation.filling import shape_of
 from lucid.ops.creation.generators import drawn
 from lucid.ops.creation.random import ProbabilityError, real_dtype
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
@@ -108,10 +107,8 @@ def normal(
     wanted = real_dtype("normal", dtype)
     if not tensors:
         shape = shape_of((size,), "normal", wanted)
-    middle: Any = mean.array if isinstance(mean, TensorBase) else mean
-    width: Any = std.array if isinstance(std, TensorBase) else std
-    on_cpu = not isinstance(std, TensorBase) or type(std.array) is np.ndarray
-    if on_cpu and not np.all(np.greater_equal(width, 0)):
+    middle, width = plain(mean), plain(std)
+    if not gpu.is_gpu_array(width) and not np.all(np.greater_equal(width, 0)):
         raise ProbabilityError(f"normal: expects std >= 0.0, but found std {std}")
 
     def make(stream: Generator, xp: ModuleType) -> Array:
@@ -145,7 +142,6 @@ def _reached(xp: ModuleType, sums: Array, drawn: Array) -> Array:
 
 @primitive
 def _poisson(xp: ModuleType, counts: Array, rate: Array) -> Array:
-    del xp, rate
     return counts
 
 

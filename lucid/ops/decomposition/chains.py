@@ -99,7 +99,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
         with without_autocast():  # a sum is widened
             return vecdot(x, y, dim=dim)
     first, second = promote(x, y)
-    return sum(mul(conj(first) if first.array.dtype.kind == "c" else first, second), dim)
+    return sum(mul(conj(first), second), dim)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:

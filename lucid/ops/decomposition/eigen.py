@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.arrays import to_device
+from lucid.base.arrays import Array, to_device
 from lucid.base.device import CPU, device_of
 from lucid.ops.decomposition import host
 from lucid.ops.decomposition.operands import adjoint_in, diagonal_in, on_diagonal_in, square_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

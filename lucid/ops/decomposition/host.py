@@ -45,9 +45,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
         # by the size that LAPACK compares
         pivot = k + np.argmax(np.abs(column.real) + np.abs(column.imag), 1)
         pivots[:, k] = pivot + 1
-        kept = out[:, k].copy()
-        out[:, k] = out[each, pivot]
-        out[each, pivot] = kept
+        out[:, k], out[each, pivot] = out[each, pivot], out[:, k].copy()
         zero = out[:, k, k] == 0
         info[zero & (info == 0)] = k + 1
         out[:, k + 1 :, k] /= np.where(zero, 1, out[:, k, k])[:, None]
@@ -62,9 +60,7 @@ def permutation(pivots: Array, rows: int) -> Array:
     order = np.tile(np.arange(rows), (len(flat), 1))
     for k in range(flat.shape[1]):
         other = flat[:, k] - 1
-        kept = order[:, k].copy()
-        order[:, k] = order[each, other]
-        order[each, other] = kept
+        order[:, k], order[each, other] = order[each, other], order[:, k].copy()
     return order.reshape(*pivots.shape[:-1], rows)
 
 

@@ -19,12 +19,13 @@ from lucid.ops.decomposition.operands import (
     library,
     matrices_of,
     numbers_of,
+    of_library,
     raise_where,
     square_of,
-    transposed,
 )
 from lucid.ops.decomposition.triangular import fitting
 from lucid.ops.elementwise.complex import holds_complex
+from lucid.ops.linalg.products import swap_last
 from lucid.ops.shape.axes import movedim
 from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
 
@@ -57,10 +58,7 @@ class slogdet_result(NamedTuple):
     logabsdet: Tensor
 
 
-@primitive(outputs=("inverse", "info"), holomorphic=False)
-def inverse(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    """Return inverses, and the number of the first zero on the diagonal of U, or 0."""
-    return library(xp).inverse(a)
+inverse = of_library("inverse", outputs=("inverse", "info"), holomorphic=False)
 
 
 @inverse.vjp
@@ -69,9 +67,7 @@ def _inverse_vjp(m: Namespace, grad: list[Array | None], inverse: Array) -> Any:
     return m.neg(m.matmul(m.matmul(turned, grad[0]), turned))
 
 
-@primitive(outputs=("x", "info"), holomorphic=False)
-def _solve(xp: ModuleType, a: Array, b: Array) -> tuple[Array, Array]:
-    return library(xp).solve(a, b)
+_solve = of_library("solve", ("a", "b"), outputs=("x", "info"), holomorphic=False)
 
 
 @_solve.vjp("a", "b")
@@ -83,9 +79,7 @@ def _solve_vjp(
     return full, m.sum_to(back, shape=b_shape)
 
 
-@primitive
-def _det(xp: ModuleType, a: Array) -> Array:
-    return library(xp).det(a)
+_det = of_library("det")
 
 
 def _for_matrices(m: Namespace, x: Any) -> Any:
@@ -224,8 +218,8 @@ def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Any, Any]:
     wide = unsqueeze(b, -1) if one else matrices_of(name, b, "B")
     fitting(name, a, wide, left=left)
     if not left:
-        x, info = _solve(transposed(a), transposed(wide))
-        return transposed(x), info
+        x, info = _solve(swap_last(a), swap_last(wide))
+        return swap_last(x), info
     x, info = _solve(a, wide)
     return (squeeze(x, -1) if one else x), info
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import array_of, tensor_dtype
@@ -25,9 +25,7 @@ from lucid.ops.decomposition.operands import (
     raise_where,
     square_of,
 )
-from lucid.ops.decomposition.operands import (
-    adjoint as adjoint_of,
-)
+from lucid.ops.decomposition.operands import adjoint as adjoint_of
 from lucid.ops.decomposition.triangular import fitting, solve_triangular
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.index.gather import take_along_dim
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -113,8 +110,7 @@ def _parts(m: Namespace, x: Any, k: int) -> tuple[Any, Any, Any]:
 
 def _over_upper(m: Namespace, x: Any, square: Any) -> Any:
     """Return ``x @ inverse(U).mH``."""
-    turned = m.triangular(square, adjoint_in(m, x), upper=True, unitriangular=False)
-    return adjoint_in(m, turned)
+    return adjoint_in(m, m.triangular(square, adjoint_in(m, x), upper=True, unitriangular=False))
 
 
 def _over_lower(m: Namespace, x: Any, square: Any) -> Any:
@@ -122,9 +118,10 @@ def _over_lower(m: Namespace, x: Any, square: Any) -> Any:
     return m.triangular(adjoint_in(m, square), x, upper=True, unitriangular=True)
 
 
-def _refuse_no_pivots(name: str, pivot: bool) -> None:
+def _factored(name: str, A: Tensor, pivot: bool) -> tuple[Tensor, ...]:
     if not as_bool(pivot, "pivot"):
         raise SettingError(f"{name}: expected pivot=True, got False: rows are always exchanged")
+    return _lu(matrices_of(name, A))
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
@@ -136,8 +133,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     >>> lucid.linalg.lu_factor_ex(lucid.zeros(1, 1)).info
     tensor(1, dtype=lucid.int32)
     """
-    _refuse_no_pivots("linalg.lu_factor_ex", pivot)
-    packed, pivots, info, _ = _lu(matrices_of("linalg.lu_factor_ex", A))
+    packed, pivots, info, _ = _factored("linalg.lu_factor_ex", A, pivot)
     if as_bool(check_errors, "check_errors"):
         raise_where("linalg.lu_factor_ex", info, SINGULAR)
     return lu_factor_ex_result(packed, pivots, info)
@@ -153,8 +149,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     lu_factor_result(LU=tensor([[4.0000, 4.0000],
             [0.2500, 1.0000]]), pivots=tensor([2, 2], dtype=lucid.int32))
     """
-    _refuse_no_pivots("linalg.lu_factor", pivot)
-    packed, pivots, info, _ = _lu(matrices_of("linalg.lu_factor", A))
+    packed, pivots, info, _ = _factored("linalg.lu_factor", A, pivot)
     raise_where("linalg.lu_factor", info, SINGULAR)
     return lu_factor_result(packed, pivots)
 
@@ -169,8 +164,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     tensor([[1.0000, 0.0000],
             [0.2500, 1.0000]])
     """
-    _refuse_no_pivots("linalg.lu", pivot)
-    packed, pivots, _, _ = _lu(matrices_of("linalg.lu", A))
+    packed, pivots, _, _ = _factored("linalg.lu", A, pivot)
     return lu_unpack(packed, pivots)
 
 
@@ -188,8 +182,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     packed = matrices_of("lu_unpack", LU_data, "LU_data")
     rows, columns = packed.array.shape[-2:]
     k = min(rows, columns)
-    nothing = empty(0, dtype=packed.dtype, device=packed.device)
-    lower = upper = permutation = nothing
+    lower = upper = permutation = empty(0, dtype=packed.dtype, device=packed.device)
     if as_bool(unpack_data, "unpack_data"):
         ones = eye(rows, k, dtype=packed.dtype, device=packed.device)
         lower = add(tril(narrow(packed, -1, 0, k), -1), ones)
@@ -206,8 +199,7 @@ def _order(pivots: Tensor, rows: int) -> Array:
     array = array_of(pivots)
     if array.dtype != np.int32 or not array.ndim:
         raise DtypeError(f"expected pivots of int32, as linalg.lu_factor gives them, got {tensor_dtype(pivots)}")
-    order = host.permutation(array if isinstance(array, np.ndarray) else array.get(), rows)
-    return namespace(array).asarray(order)
+    return namespace(array).asarray(host.permutation(array if isinstance(array, np.ndarray) else array.get(), rows))
 
 
 @on_one_device

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace
 from lucid.ops.decomposition.operands import square_of
 from lucid.ops.linalg.matrices import product
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # Of Taylor's series, by the bytes of a real number: of matrices of norm 1 the rest is below half of an eps.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError, ShapeError
-from lucid.ops.base.dims import dims_in
+from lucid.ops.base.dims import Dims, dims_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import cast_to, tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_number
@@ -25,7 +25,6 @@ from lucid.ops.shape.reshape import unsqueeze
 
 if TYPE_CHECKING:
     from lucid.base.dtype import dtype as Dtype
-    from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 
 
@@ -93,21 +92,20 @@ def matrix_norm(
         raise ShapeError(f"{name}: expected dim to be two dimensions, got {dim!r}")
     if ord == "fro":
         return vector_norm(tensor, 2, dims, keepdim)
-    if isinstance(ord, str) and ord != "nuc":
+    if isinstance(ord, str):
+        order = 2.0 if ord == "nuc" else math.nan
+    else:
+        order = float(as_number(ord, "ord"))
+    if abs(order) not in {1, 2, math.inf}:
         raise SettingError(
             f"{name}: expected ord to be 'fro', 'nuc', or one of 1, 2 and inf or minus these, got {ord!r}"
         )
-    order = 2.0 if ord == "nuc" else float(as_number(ord, "ord"))
     if abs(order) == 2:
         values = svdvals(movedim(tensor, dims, (-2, -1)))
         out = sum(values, -1) if ord == "nuc" else (largest if order > 0 else amin)(values, -1)
         for place in sorted(dims) if keepdim else ():
             out = unsqueeze(out, place)
         return out
-    if abs(order) != 1 and not math.isinf(order):
-        raise SettingError(
-            f"{name}: expected ord to be 'fro', 'nuc', or one of 1, 2 and inf or minus these, got {ord!r}"
-        )
     inner, outer = dims if abs(order) == 1 else dims[::-1]
     sums = sum(size_of(tensor), inner, True)
     out = (largest if order > 0 else amin)(sums, outer, True)

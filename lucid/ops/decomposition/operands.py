@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.recording.primitive import Primitive
 from lucid.cuda.libraries import solver
 from lucid.errors import DtypeError, LinAlgError, ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -19,12 +20,22 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
 def library(xp: ModuleType) -> Any:
     """Return the module that computes factors of arrays of `xp`."""
     return host if xp is np else solver
+
+
+def of_library(name: str, inputs: tuple[str, ...] = ("a",), **details: Any) -> Primitive:
+    """Return the primitive of a function of the libraries, by its name there; `details` are as for `Primitive`."""
+
+    def factors(xp: ModuleType, *arrays: Array, **settings: object) -> Any:
+        return getattr(library(xp), name)(*arrays, **settings)
+
+    return Primitive(factors, cpu=getattr(host, name), name=name, inputs=inputs, **details)
 
 
 def numbers_of(name: str, x: Tensor) -> Any:
@@ -64,15 +75,9 @@ def check_one_dtype(name: str, first: Tensor, *others: Tensor) -> None:
         raise DtypeError(f"{name}: expected operands of one dtype, got {got}; convert them with .to(dtype)")
 
 
-def transposed(x: Any) -> Any:
-    """Return matrices transposed, as a view."""
-    return swap_last(x)
-
-
 def adjoint(x: Any) -> Any:
     """Return matrices transposed and conjugated."""
-    turned = swap_last(x)
-    return conj(turned) if turned.array.dtype.kind == "c" else turned
+    return conj(swap_last(x))
 
 
 def adjoint_in(m: Namespace, x: Any) -> Any:
@@ -91,6 +96,13 @@ def on_diagonal_in(m: Namespace, x: Any, rows: int, columns: int) -> Any:
     """Return matrices of zeros with `x` on their diagonals, in a rule."""
     ndim = len(x.shape)
     return m.diagonal_put(x, shape=(*x.shape[:-1], rows, columns), offset=0, dim1=ndim - 1, dim2=ndim)
+
+
+def hermitian_in(m: Namespace, triangle: Any) -> Any:
+    """Return matrices of a triangle and its adjoint, with the diagonal of the triangle once, in a rule."""
+    n = triangle.shape[-1]
+    both = m.add(triangle, adjoint_in(m, triangle))
+    return m.sub(both, m.mul(on_diagonal_in(m, diagonal_in(m, both), n, n), 0.5))
 
 
 def raise_where(name: str, info: Tensor, what: str) -> None:

@@ -15,11 +15,11 @@ from lucid.ops.decomposition.operands import (
     adjoint,
     adjoint_in,
     check_one_dtype,
-    diagonal_in,
+    hermitian_in,
     library,
     matrices_of,
     numbers_of,
-    on_diagonal_in,
+    of_library,
 )
 from lucid.ops.elementwise.arithmetic import add, mul, sub
 from lucid.ops.elementwise.complex import conj
@@ -52,9 +52,7 @@ class geqrf_result(NamedTuple):
     tau: Tensor
 
 
-@primitive(outputs=("q", "r"), differentiable=(0, 1), holomorphic=False)
-def _qr(xp: ModuleType, a: Array, *, complete: bool) -> tuple[Array, Array]:
-    return library(xp).qr(a, complete=complete)
+_qr = of_library("qr", settings=("complete",), outputs=("q", "r"), differentiable=(0, 1), holomorphic=False)
 
 
 @_qr.vjp
@@ -65,24 +63,17 @@ def _qr_vjp(m: Namespace, grad: list[Array | None], q: Array, r: Array, complete
             "are not determined; use mode='reduced'"
         )
     g_q, g_r = grad
-    n = r.shape[-1]
     inner = None if g_r is None else m.matmul(g_r, adjoint_in(m, r))
     if g_q is not None:
         turning = m.matmul(adjoint_in(m, q), g_q)
         inner = m.neg(turning) if inner is None else m.sub(inner, turning)
-    inner = m.triu(inner, diagonal=0)
-    both = m.add(inner, adjoint_in(m, inner))
-    # the diagonal once
-    both = m.sub(both, m.mul(on_diagonal_in(m, diagonal_in(m, both), n, n), 0.5))
-    out = m.matmul(q, both)
+    out = m.matmul(q, hermitian_in(m, m.triu(inner, diagonal=0)))
     if g_q is not None:
         out = m.add(out, g_q)
     return adjoint_in(m, m.triangular(r, adjoint_in(m, out), upper=True, unitriangular=False))
 
 
-@primitive(outputs=("packed", "tau"))
-def _reflectors(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    return library(xp).reflectors(a)
+_reflectors = of_library("reflectors", outputs=("packed", "tau"))
 
 
 @_reflectors.vjp
@@ -107,8 +98,7 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
         raise SettingError(f"linalg.qr: expected mode 'reduced', 'complete' or 'r', got {mode!r}")
     rows, columns = a.array.shape[-2:]
     if mode == "r":
-        r = _triangle(a)
-        return qr_result(empty(0, dtype=a.dtype, device=a.device), r)
+        return qr_result(empty(0, dtype=a.dtype, device=a.device), _triangle(a))
     complete = mode == "complete" and rows > columns
     if rows >= columns:
         return qr_result(*_qr(a, complete=complete))

@@ -15,14 +15,7 @@ from lucid.ops.base.scalars import as_bool, as_number, no_number
 from lucid.ops.creation.filling import empty, full
 from lucid.ops.decomposition.inverses import inverse
 from lucid.ops.decomposition.matrix_norms import largest, matrix_norm
-from lucid.ops.decomposition.operands import (
-    adjoint_in,
-    check_one_dtype,
-    library,
-    matrices_of,
-    numbers_of,
-    square_of,
-)
+from lucid.ops.decomposition.operands import adjoint_in, check_one_dtype, library, matrices_of, numbers_of, square_of
 from lucid.ops.decomposition.spectral import eigvalsh, svdvals
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.comparison import gt, maximum, ne
@@ -99,8 +92,7 @@ def _tolerance(name: str, value: Any, argument: str, like: Any) -> Any:
         if tensor.requires_grad:
             raise no_number(tensor, "a tensor that does not require grad", argument)
         return numbers_of(name, tensor).to(like.dtype)
-    number = float(as_number(value, argument))
-    return full((), number, dtype=like.dtype, device=like.device)
+    return full((), float(as_number(value, argument)), dtype=like.dtype, device=like.device)
 
 
 def pinv(

@@ -9,22 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.primitive import primitive
 from lucid.errors import NotDifferentiableError, SettingError
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.decomposition.operands import (
-    adjoint_in,
-    diagonal_in,
-    library,
-    matrices_of,
-    on_diagonal_in,
-    square_of,
-)
+from lucid.ops.decomposition.operands import adjoint_in, diagonal_in, matrices_of, of_library, on_diagonal_in, square_of
 from lucid.ops.elementwise.complex import holds_complex
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
@@ -74,9 +64,7 @@ def check_phase(name: str, turning: Any) -> None:
 PHASE = 1e-2
 
 
-@primitive(outputs=("u", "s", "vh"), differentiable=(0, 1, 2), holomorphic=False)
-def _svd(xp: ModuleType, a: Array, *, full: bool) -> tuple[Array, Array, Array]:
-    return library(xp).svd(a, full=full)
+_svd = of_library("svd", settings=("full",), outputs=("u", "s", "vh"), differentiable=(0, 1, 2), holomorphic=False)
 
 
 @_svd.vjp
@@ -117,9 +105,7 @@ def _svd_vjp(m: Namespace, grad: list[Array | None], u: Array, s: Array, vh: Arr
     return out
 
 
-@primitive(holomorphic=False)
-def _singular_values(xp: ModuleType, a: Array) -> Array:
-    return library(xp).singular_values(a)
+_singular_values = of_library("singular_values", holomorphic=False)
 
 
 @_singular_values.vjp
@@ -128,9 +114,7 @@ def _singular_values_vjp(m: Namespace, grad: Array, a: Array) -> Any:
     return m.matmul(m.mul(u, m.unsqueeze(grad, dim=len(grad.shape) - 1)), vh)
 
 
-@primitive(outputs=("values", "vectors"), differentiable=(0, 1), holomorphic=False)
-def _eigh(xp: ModuleType, a: Array, *, upper: bool) -> tuple[Array, Array]:
-    return library(xp).eigh(a, upper=upper)
+_eigh = of_library("eigh", settings=("upper",), outputs=("values", "vectors"), differentiable=(0, 1), holomorphic=False)
 
 
 @_eigh.vjp
@@ -151,9 +135,7 @@ def _eigh_vjp(m: Namespace, grad: list[Array | None], values: Array, vectors: Ar
     return m.matmul(m.matmul(vectors, inner), turned)
 
 
-@primitive(holomorphic=False)
-def _eigenvalues(xp: ModuleType, a: Array, *, upper: bool) -> Array:
-    return library(xp).eigenvalues(a, upper=upper)
+_eigenvalues = of_library("eigenvalues", settings=("upper",), holomorphic=False)
 
 
 @_eigenvalues.vjp
@@ -172,14 +154,15 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     >>> lucid.linalg.svd(lucid.tensor([[0.0, 2.0], [3.0, 0.0]])).S
     tensor([3., 2.])
     """
-    a = matrices_of("linalg.svd", A)
-    _refuse_driver("linalg.svd", driver)
+    a = _without_driver("linalg.svd", A, driver)
     return svd_result(*_svd(a, full=as_bool(full_matrices, "full_matrices")))
 
 
-def _refuse_driver(name: str, driver: str | None) -> None:
+def _without_driver(name: str, A: Tensor, driver: str | None) -> Any:
+    a = matrices_of(name, A)
     if driver is not None:
         raise SettingError(f"{name}: expected driver=None, got {driver!r}: CuPy chooses the function of cuSOLVER")
+    return a
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -189,9 +172,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     >>> lucid.linalg.svdvals(lucid.tensor([[0.0, 2.0], [3.0, 0.0]]))
     tensor([3., 2.])
     """
-    a = matrices_of("linalg.svdvals", A)
-    _refuse_driver("linalg.svdvals", driver)
-    return _singular_values(a)
+    return _singular_values(_without_driver("linalg.svdvals", A, driver))
 
 
 def _is_upper(name: str, UPLO: str) -> bool:
@@ -210,8 +191,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     >>> lucid.linalg.eigh(lucid.tensor([[0.0, 2.0], [2.0, 0.0]])).eigenvalues
     tensor([-2.,  2.])
     """
-    a = square_of("linalg.eigh", A)
-    return eigh_result(*_eigh(a, upper=_is_upper("linalg.eigh", UPLO)))
+    return eigh_result(*_eigh(square_of("linalg.eigh", A), upper=_is_upper("linalg.eigh", UPLO)))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -221,5 +201,4 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     >>> lucid.linalg.eigvalsh(lucid.tensor([[0.0, 2.0], [2.0, 0.0]]))
     tensor([-2.,  2.])
     """
-    a = square_of("linalg.eigvalsh", A)
-    return _eigenvalues(a, upper=_is_upper("linalg.eigvalsh", UPLO))
+    return _eigenvalues(square_of("linalg.eigvalsh", A), upper=_is_upper("linalg.eigvalsh", UPLO))

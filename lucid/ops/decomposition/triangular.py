@@ -13,15 +13,15 @@ from lucid.ops.decomposition.operands import (
     adjoint,
     adjoint_in,
     check_one_dtype,
-    diagonal_in,
+    hermitian_in,
     library,
     matrices_of,
-    on_diagonal_in,
+    of_library,
     raise_where,
     square_of,
-    transposed,
 )
 from lucid.ops.linalg.matrices import broadcastable
+from lucid.ops.linalg.products import swap_last
 from lucid.ops.shape.diagonal import tril, triu
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ class cholesky_ex_result(NamedTuple):
     info: Tensor
 
 
-@primitive
-def _triangular(xp: ModuleType, a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
-    return library(xp).triangular(a, b, upper=upper, unitriangular=unitriangular)
+_triangular = of_library("triangular", ("a", "b"), settings=("upper", "unitriangular"))
 
 
 @_triangular.vjp("a", "b")
@@ -83,7 +81,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     unit = as_bool(unitriangular, "unitriangular")
     if left:
         return _triangular(a, b, upper=upper, unitriangular=unit)
-    return transposed(_triangular(transposed(a), transposed(b), upper=not upper, unitriangular=unit))
+    return swap_last(_triangular(swap_last(a), swap_last(b), upper=not upper, unitriangular=unit))
 
 
 def fitting(name: str, a: Tensor, b: Tensor, *, left: bool) -> None:
@@ -112,11 +110,7 @@ def _cholesky(xp: ModuleType, a: Array) -> tuple[Array, Array]:
 def _cholesky_vjp(m: Namespace, grad: list[Array | None], factor: Array) -> Any:
     turned = adjoint_in(m, factor)
     inner = m.tril(m.matmul(turned, grad[0]), diagonal=0)
-    n = factor.shape[-1]
-    # half of the triangle and its adjoint, the diagonal once
-    both = m.add(inner, adjoint_in(m, inner))
-    both = m.mul(m.sub(both, m.mul(on_diagonal_in(m, diagonal_in(m, both), n, n), 0.5)), 0.5)
-    right = m.triangular(turned, both, upper=True, unitriangular=False)
+    right = m.triangular(turned, m.mul(hermitian_in(m, inner), 0.5), upper=True, unitriangular=False)
     return adjoint_in(m, m.triangular(turned, adjoint_in(m, right), upper=True, unitriangular=False))
 
 

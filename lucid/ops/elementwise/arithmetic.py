@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.cuda.launch.elementwise import ALL, NUMBERS, Elementwise
 from lucid.errors import DtypeError
@@ -23,7 +23,6 @@ from lucid.ops.base.promotion import as_operand, number_in, promote
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.declaration import Formula, Fused, elementwise
 from lucid.ops.base.operands import as_factor, refuse
@@ -13,7 +13,6 @@ from lucid.ops.base.promotion import array_of, number_in, only_tensors, promote
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 

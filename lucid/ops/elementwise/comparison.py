@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.cuda.launch.elementwise import ALL
 from lucid.errors import DtypeError
 from lucid.ops.base.declaration import Formula, Fused, elementwise
@@ -20,7 +20,6 @@ from lucid.ops.base.promotion import promote_to_tensors
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, NUMBERS
 from lucid.errors import DtypeError, ShapeError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
@@ -98,11 +97,7 @@ def sgn(input: Tensor) -> Tensor:
     return GRAPH.sgn(input)
 
 
-def _sign_or_nan(xp: ModuleType, x: Array) -> Array:
-    return xp.where(xp.isnan(x), x, _sgn(xp, x))
-
-
-@elementwise(_sign_or_nan, flat, refused=REAL)
+@elementwise(lambda xp, x: xp.where(xp.isnan(x), x, _sgn(xp, x)), flat, refused=REAL)
 def sign_or_nan(input: Tensor) -> Tensor:
     """Return ``numpy.sign`` of floating-point numbers, elementwise: as `sign`, but NaN of NaN.
 

@@ -7,12 +7,12 @@ remainder, is of real numbers. What holds for all elementwise ops says `lucid.op
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.cuda.launch.elementwise import INTEGERS, NUMBERS
 from lucid.errors import CallError, LucidError
 from lucid.ops.base.declaration import Fused, declare, elementwise
@@ -23,7 +23,6 @@ from lucid.ops.elementwise.logic import of_integers_alone
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
@@ -39,22 +38,15 @@ class RoundingModeError(CallError):
     """A way of rounding is unknown."""
 
 
-def _has_zero(divisor: Any) -> bool:
-    return isinstance(divisor, np.ndarray | np.generic | int) and not np.all(cast("Any", divisor))
-
-
-def _is_empty(number: Any) -> bool:
-    return isinstance(number, TensorBase) and not number.array.size
-
-
 def of_whole_quotient(op: Primitive) -> None:
     """Give a primitive of two real operands a caller that refuses integers divided by zero on the CPU."""
 
     def general(a: Any, b: Any) -> Any:
         refuse(op.name, "c", a, b, instead=REAL_PARTS)
         a, b = promote(a, b)
-        whole = all((o.array if isinstance(o, TensorBase) else np.asarray(o)).dtype.kind in "biu" for o in (a, b))
-        if whole and _has_zero(b.array if isinstance(b, TensorBase) else b) and not _is_empty(a):
+        dividend, divisor = [o.array if isinstance(o, TensorBase) else np.asarray(o) for o in (a, b)]
+        whole = dividend.dtype.kind in "biu" and divisor.dtype.kind in "biu"
+        if whole and dividend.size and isinstance(divisor, np.ndarray) and not divisor.all():
             raise DivisionByZeroError(f"{op.name}: integer division by zero; convert to a floating-point dtype first")
         return op(a, b)
 

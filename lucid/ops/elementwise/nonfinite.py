@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.base.limits import finfo
 from lucid.cuda.launch.elementwise import ALL
 from lucid.ops.base.core import clone
@@ -20,7 +20,6 @@ from lucid.ops.elementwise.comparison import eq
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -128,12 +127,8 @@ def isreal(input: Tensor) -> Tensor:
     return eq(x.imag, 0) if x.array.dtype.kind == "c" else eq(x, x).fill_(True)
 
 
-def _signbit(xp: ModuleType, x: Array) -> Any:
-    return xp.signbit(x) if x.dtype.kind in "fV" else xp.less(x, 0)
-
-
 @elementwise(
-    _signbit,
+    lambda xp, x: xp.signbit(x) if x.dtype.kind in "fV" else xp.less(x, 0),
     kernel="elementwise.SignBit",
     dtypes=ALL,
     out="bool",

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.namespace import GRAPH, Namespace
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.base.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, REAL, Fused, elementwise
-from lucid.ops.base.operands import is_bool, refuse, shorten, summed, tensor_operand
+from lucid.ops.base.operands import both, is_bool, refuse, shorten, summed, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
 from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
@@ -223,13 +221,7 @@ def _float_power(xp: ModuleType, a: Array, b: Array) -> Array:
     return _power_on(xp, *[x.astype(np.float64, copy=False) for x in (a, b)])
 
 
-_FLOAT_POW = Elementwise("power", "FloatPow", "TT", out="double")
-
-
-@_float_power.cuda
-@launches_only
-def _float_power_cuda(a: Array, b: Array) -> Any:
-    return _FLOAT_POW(a, b)
+_float_power.cuda(launches_only(Elementwise("power", "FloatPow", "TT", out="double")))
 
 
 @_float_power.vjp("a")
@@ -276,13 +268,7 @@ def _scale(xp: ModuleType, x: Array, exponent: Array) -> Array:
     return xp.ldexp(x.astype(accumulation_dtype(x.dtype), copy=False), exponent).astype(x.dtype, copy=False)
 
 
-_SCALE = Elementwise("power", "Ldexp", "TI")
-
-
-@_scale.cuda
-@launches_only
-def _scale_cuda(x: Array, exponent: Array) -> Any:
-    return _SCALE(x, exponent)
+_scale.cuda(launches_only(Elementwise("power", "Ldexp", "TI")))
 
 
 @_scale.vjp("x")
@@ -313,15 +299,7 @@ def _frexp(xp: ModuleType, x: Array) -> tuple[Array, Array]:
     return mantissa.astype(x.dtype, copy=False), exponent.astype(np.int32, copy=False)
 
 
-_MANTISSA = Elementwise("power", "Mantissa")
-_EXPONENT = Elementwise("power", "Exponent", out="int")
-
-
-@_frexp.cuda
-@launches_only
-def _frexp_cuda(x: Array) -> Any:
-    mantissa = _MANTISSA(x)
-    return NotImplemented if mantissa is NotImplemented else (mantissa, _EXPONENT(x))
+_frexp.cuda(both(Elementwise("power", "Mantissa"), Elementwise("power", "Exponent", out="int")))
 
 
 @_frexp.vjp

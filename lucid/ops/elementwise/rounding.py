@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch.plans import launches_only
+from lucid.autograd.recording.namespace import GRAPH, Namespace
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import FLOATING, elementwise, flat, of_formula
-from lucid.ops.base.operands import refuse, tensor_operand
+from lucid.ops.base.operands import both, floating, refuse, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -124,11 +121,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return clone(x)
 
 
-def _frac(xp: ModuleType, x: Array) -> Array:
-    return xp.subtract(x, xp.trunc(x))
-
-
-@elementwise(_frac, lambda m, grad: grad, refused=FLOATING)
+@elementwise(lambda xp, x: xp.subtract(x, xp.trunc(x)), lambda m, grad: grad, refused=FLOATING)
 def frac(input: Tensor) -> Tensor:
     """Return ``input - trunc(input)``, elementwise, of a floating-point tensor: the fraction, with the sign of `input`.
 
@@ -145,14 +138,7 @@ def _modf(xp: ModuleType, x: Array) -> tuple[Array, ...]:
 
 
 _FRACTION = of_formula(lambda m, x: m.copysign(m.where(m.isinf(x), 0, m.frac(x)), x), "Fraction")
-_TRUNC = of_formula(lambda m, x: m.trunc(x), "Trunc")
-
-
-@_modf.cuda
-@launches_only
-def _modf_cuda(x: Array) -> Any:
-    fraction = _FRACTION(x)
-    return NotImplemented if fraction is NotImplemented else (fraction, _TRUNC(x))
+_modf.cuda(both(_FRACTION, of_formula(lambda m, x: m.trunc(x), "Trunc")))
 
 
 @_modf.vjp
@@ -167,5 +153,4 @@ def modf(x: Tensor) -> tuple[Tensor, Tensor]:
     >>> lucid.ops.elementwise.rounding.modf(lucid.tensor([1.5, -2.0]))
     (tensor([0.5000, -0.0000]), tensor([ 1., -2.]))
     """
-    refuse("modf", FLOATING[0], x, instead=FLOATING[1])
-    return GRAPH.modf(x)
+    return GRAPH.modf(floating("modf", x))

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.autograd.recording.namespace import CUDA
+from lucid.autograd.recording.namespace import CUDA, Namespace
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, Ints, Number, namespace
 from lucid.base.dtype import bfloat16, float16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import ArgumentError, CallError, DtypeError
@@ -26,8 +26,6 @@ from lucid.ops.base.promotion import array_of, cast_to, promote, tensor_dtype
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

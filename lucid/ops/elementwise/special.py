@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.errors import SettingError
-from lucid.ops.base.declaration import REAL, Fused, declare, elementwise
+from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import float_operand
 from lucid.ops.base.scalars import as_int
@@ -26,7 +26,6 @@ from lucid.ops.elementwise.normal_tail import erf_into, erfc_into, erfinv_into
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -39,11 +38,7 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 
 FAR, BESSEL_FAR = 10, 20
 
 
-@elementwise(
-    erf_into,
-    Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))),
-    refused=REAL,
-)
+@elementwise(erf_into, Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))), refused=REAL)
 def erf(input: Tensor) -> Tensor:
     """Return the error function ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``, elementwise.
 
@@ -54,11 +49,7 @@ def erf(input: Tensor) -> Tensor:
     return GRAPH.erf(input)
 
 
-@elementwise(
-    erfc_into,
-    Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))),
-    refused=REAL,
-)
+@elementwise(erfc_into, Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))), refused=REAL)
 def erfc(input: Tensor) -> Tensor:
     """Return ``1 - erf(input)``, elementwise, exact also for small results.
 
@@ -199,15 +190,12 @@ def digamma(input: Tensor) -> Tensor:
     return GRAPH.digamma(input)
 
 
-declare(
-    "polygamma",
+@elementwise(
     _polygamma_into,
     lambda m, grad, x, n: m.mul(grad, m.polygamma(x, n=n + 1)),
     kernel="special.Polygamma",
     refused=REAL,
 )
-
-
 def polygamma(n: int, input: Tensor) -> Tensor:
     """Return derivative number `n` of `digamma`, elementwise; `n` below zero raises a ValueError.
 
@@ -280,9 +268,6 @@ def _i1_slope(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
     return m.mul(grad, m.where(zero, 0.5, m.sub(m.i0(x), m.div(out, m.where(zero, 1, x)))))
 
 
-declare("i1", _i1_into, _i1_slope, kernel="special.BesselI1", refused=REAL)
-
-
 @elementwise(_i0_into, lambda m, grad, x: m.mul(grad, m.i1(x)), kernel="special.BesselI0", refused=REAL)
 def i0(input: Tensor) -> Tensor:
     """Return the modified Bessel function of the first kind, of order 0, elementwise.
@@ -294,6 +279,7 @@ def i0(input: Tensor) -> Tensor:
     return GRAPH.i0(input)
 
 
+@elementwise(_i1_into, _i1_slope, kernel="special.BesselI1", refused=REAL)
 def i1(input: Tensor) -> Tensor:
     """Return the modified Bessel function of the first kind, of order 1, elementwise.
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.ops.base.declaration import REAL, Fused, Slope, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import float_operand
 from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 

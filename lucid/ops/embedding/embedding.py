@@ -12,7 +12,7 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import before_change
 from lucid.base import gpu
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, Ints, namespace
 from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

@@ -14,7 +14,11 @@ from lucid.arguments import among
 from lucid.autograd.base import describe
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.primitive import primitive
+from lucid.base import gpu
 from lucid.base.dtype import as_dtype, dtype_of
+from lucid.base.functions import cupy_functions
+from lucid.cuda.launch.indexing import launch_for, steps_of
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel, address_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -25,7 +29,6 @@ from lucid.ops.creation.filling import zeros
 from lucid.ops.creation.ranges import arange
 from lucid.ops.elementwise.comparison import maximum
 from lucid.ops.elementwise.selection import where
-from lucid.ops.embedding import embedding_bag_cuda as kernels
 from lucid.ops.embedding.embedding import rows_named, shorten
 from lucid.ops.index.accumulation import sums_at
 from lucid.ops.index.gather import gather
@@ -38,6 +41,10 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
+
+_SUMS = Kernel("embedding_bag", "lucid::bag_sums", EACH_FLOAT)
+_MOST = Kernel("embedding_bag", "lucid::bag_most", EACH_FLOAT)
+_NUMBERS = Kernel("embedding_bag", "lucid::bag_numbers", [()])
 
 
 @primitive(saved_as={"index": "indices"})
@@ -67,7 +74,23 @@ def _bag_sums(
     return total.astype(weight.dtype, copy=False)
 
 
-_bag_sums.cuda(kernels.sums)
+@_bag_sums.cuda
+def _bag_sums_cuda(
+    weight: Array, shares: Array | None, index: Array, starts: Array, bag: Array,
+    *, padding: int | None, by_frequency: bool,
+) -> Any:  # fmt: skip
+    out = cupy_functions().empty((starts.size, weight.shape[1]), weight.dtype)
+    shares = None if shares is None else gpu.cupy().ascontiguousarray(shares)
+    if out.size:
+        _SUMS[C_TYPES[weight.dtype]](
+            *launch_for(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, address_of(shares), out.data.ptr,
+            *_sizes(weight, index, starts, padding),
+        )  # fmt: skip
+    return out
+
+
+def _sizes(weight: Array, index: Array, starts: Array, padding: int | None) -> tuple[int, ...]:
+    return starts.size, index.size, *weight.shape, *steps_of(weight), -1 if padding is None else padding
 
 
 @_bag_sums.vjp("weight")
@@ -83,11 +106,10 @@ def _bag_sums_weight(
     by_frequency: bool,
 ) -> Any:
     grads = m.embedding(grad, bag, padding=None, by_frequency=False)
-    if shares is None:
-        return m.embedding_grad(grads, index, rows=weight_shape[0], padding=padding, by_frequency=by_frequency)
-    grads = m.mul(m.cast(grads, dtype=accumulation_dtype(weight_dtype)), m.unsqueeze(shares, dim=1))
+    if shares is not None:
+        grads = m.mul(m.cast(grads, dtype=accumulation_dtype(weight_dtype)), m.unsqueeze(shares, dim=1))
     total = m.embedding_grad(grads, index, rows=weight_shape[0], padding=padding, by_frequency=by_frequency)
-    return m.cast(total, dtype=weight_dtype)
+    return total if shares is None else m.cast(total, dtype=weight_dtype)
 
 
 @_bag_sums.vjp("shares")
@@ -114,7 +136,15 @@ def _bag_most(xp: ModuleType, weight: Array, index: Array, starts: Array, *, pad
     return out
 
 
-_bag_most.cuda(kernels.most)
+@_bag_most.cuda
+def _bag_most_cuda(weight: Array, index: Array, starts: Array, *, padding: int | None) -> Array:
+    out = cupy_functions().empty((starts.size, weight.shape[1]), np.int64)
+    if out.size:
+        _MOST[C_TYPES[weight.dtype]](
+            *launch_for(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, out.data.ptr,
+            *_sizes(weight, index, starts, padding),
+        )  # fmt: skip
+    return out
 
 
 @primitive
@@ -123,7 +153,12 @@ def _bag_numbers(xp: ModuleType, starts: Array, *, places: int) -> Array:
     return xp.searchsorted(starts, xp.arange(places), "right") - 1
 
 
-_bag_numbers.cuda(kernels.numbers)
+@_bag_numbers.cuda
+def _bag_numbers_cuda(starts: Array, *, places: int) -> Array:
+    out = cupy_functions().empty(places, np.int64)
+    if places:
+        _NUMBERS[()](*launch_for(places), starts.data.ptr, out.data.ptr, starts.size, places)
+    return out
 
 
 def _places(

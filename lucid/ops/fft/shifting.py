@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.errors import ShapeError
-from lucid.ops.base.dims import dim_in
+from lucid.ops.base.dims import Dims, dim_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.shape.axes import roll
 
 if TYPE_CHECKING:
-    from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 
 

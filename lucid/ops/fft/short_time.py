@@ -198,10 +198,7 @@ def istft(
     signal = _overlapped(mul(frames, weights), whole, hop)
     envelope = _overlapped(broadcast_to(square(weights), (1, count, size)), whole, hop)
     start = size // 2 if as_bool(center, "center") else 0
-    if length is None:
-        end = whole - (size // 2 if center else 0)
-    else:
-        end = start + as_int(length, "length")
+    end = whole - start if length is None else start + as_int(length, "length")
     extent = min(end, whole) - start
     if extent < 1:
         raise ShapeError(f"istft: expected frames that determine a sample, got {count} for length={length}")
@@ -214,9 +211,7 @@ def istft(
         )
     out = div(*promote(narrow(signal, 1, start, extent), envelope))
     if end > whole:
-        warn(
-            "istft: length is beyond the last frame; zeros are added, as nothing is known of the samples there",
-        )
+        warn("istft: length is beyond the last frame; zeros are added, as nothing is known of the samples there")
         out = pad(out, (0, end - whole))
     return out if len(shape) == 3 else squeeze(out, 0)
 

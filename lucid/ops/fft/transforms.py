@@ -9,12 +9,12 @@ import numpy as np
 
 from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.base.memory import check_size
 from lucid.cuda.libraries.cufft import in_turn
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
-from lucid.ops.base.dims import along, dims_in
+from lucid.ops.base.dims import Dims, Sizes, along, dims_in
 from lucid.ops.base.promotion import array_of, float_operand, tensor_dtype
 from lucid.ops.base.scalars import as_int
 from lucid.ops.index.select import narrow
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints
-    from lucid.ops.base.dims import Dims, Sizes
     from lucid.tensor import Tensor
 
 ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -184,7 +182,6 @@ def operand_of(name: str, input: Tensor, *, real: bool = False) -> Any:
     DtypeError
         If it is of a half type, or complex where it must be `real`.
     """
-    array_of(input)
     x = float_operand(wide_in_autocast(input, cpu=True, cuda=False))
     if x.array.dtype.itemsize == 2:
         raise DtypeError(f"{name}: Unsupported dtype {tensor_dtype(x)}; convert to float32 first")

@@ -106,6 +106,6 @@ def _variance(name: str, x: Any, var: Tensor | float) -> Any:
             f"{name}: var is of incorrect size: expected {list(wanted)}, sizes being 1, or the last left out, "
             f"got {list(shape)}"
         )
-    if spread.array.size and looked_at(spread.array) and bool((spread.array < 0).any()):
+    if looked_at(spread.array) and bool((spread.array < 0).any()):
         raise LossSettingError(f"{name}: var has negative entry/entries")
     return spread

@@ -75,9 +75,9 @@ def _cross_entropy(
     work = accumulation_dtype(x.dtype)
     classes = x.shape[1]
     peak, mass = _peak_and_mass(xp, x, work)
-    valid, _, weights = weights_of(xp, target, weight, ignore_index, work)
+    valid, known, weights = weights_of(xp, target, weight, ignore_index, work)
     total = xp.asarray(xp.sum(weights))
-    known, hard, smooth, _ = row_factors(xp, target, weight, total, classes, ignore_index, label_smoothing, "sum")
+    hard, smooth, _ = row_factors(xp, (valid, known, weights), weight, total, classes, label_smoothing, "sum")
     log_mass = xp.log(mass)
     rows = hard * xp.where(valid, log_mass + (peak - x[xp.arange(len(x)), known]), work.type(0))
     if smooth is not None:
@@ -121,9 +121,8 @@ def _cross_entropy_grad(
 ) -> Array:
     """Return the gradient of `cross_entropy`: in each row softmax less one at the target, times the row's factor."""
     work = mass.dtype
-    known, hard, smooth, every = row_factors(
-        xp, target, weight, total, x.shape[1], ignore_index, label_smoothing, reduction
-    )
+    rows = weights_of(xp, target, weight, ignore_index, work)
+    hard, smooth, every = row_factors(xp, rows, weight, total, x.shape[1], label_smoothing, reduction)
     hard, scale = hard * grad, every * grad / mass
     out = xp.empty(x.shape, x.dtype)
     blocks = list(row_blocks(*x.shape)) if xp is np else [slice(0, len(x))]
@@ -135,7 +134,7 @@ def _cross_entropy_grad(
         xp.subtract(x[block], peak[block, None], out=part)
         xp.exp(part, out=part)
         xp.multiply(part, scale[block, None], out=part)
-        part[xp.arange(len(part)), known[block]] -= hard[block]
+        part[xp.arange(len(part)), rows[1][block]] -= hard[block]
         if offset is not None:
             xp.subtract(part, offset[block] * each, out=part)
         if spare is not None:
@@ -185,7 +184,8 @@ def _cross_entropy_factor(
     reduction: str,
 ) -> Array:
     """Return the factor of each row's softmax in the gradient."""
-    return row_factors(xp, target, weight, total, classes, ignore_index, label_smoothing, reduction)[3]
+    rows = weights_of(xp, target, weight, ignore_index, total.dtype)
+    return row_factors(xp, rows, weight, total, classes, label_smoothing, reduction)[2]
 
 
 def cross_entropy(

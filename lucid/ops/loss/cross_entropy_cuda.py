@@ -38,10 +38,8 @@ def _classes_known(x: Array, target: Array, weight: Array | None) -> bool:
 
 def _rows_of(x: Array, *beside: Array) -> tuple[tuple[int, ...], int, Any]:
     """Return rows, classes and their steps; whether vectors fit; and the launch shape."""
-    addresses = x.data.ptr
-    for array in beside:
-        addresses |= array.data.ptr
-    return _rows_in(x.shape, x.strides, x.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+    aligned = all(array.data.ptr % VECTOR_BYTES == 0 for array in (x, *beside))
+    return _rows_in(x.shape, x.strides, x.dtype.itemsize, aligned)
 
 
 @lru_cache(REMEMBERED)
@@ -56,13 +54,15 @@ def _rows_in(
     return (rows, classes, row_step, class_step), int(vectors), (grid, block)
 
 
-def _summed(name: str, losses: Array, weights: Array, loss: Array, total: Array, reduction: str) -> None:
-    rows = len(weights)
-    block = block_of(-(-rows // 4))
-    final = reduction == "none"
-    _TOTAL[name](
-        1, block, losses.data.ptr, weights.data.ptr, loss.data.ptr, total.data.ptr, rows, final, reduction == "mean"
-    )
+def _reduced(losses: Array, weights: Array, dtype: np.dtype[Any], reduction: str) -> tuple[Array, Array]:
+    """Return the losses of rows as they are reduced, in their dtype, and the sum of the weights."""
+    rows, final = len(weights), reduction == "none"
+    loss, total = empty((), dtype), empty((), weights.dtype)
+    _TOTAL[C_TYPES[dtype]](
+        1, block_of(-(-rows // 4)), losses.data.ptr, weights.data.ptr, loss.data.ptr, total.data.ptr, rows, final,
+        reduction == "mean",
+    )  # fmt: skip
+    return losses if final else loss, total
 
 
 @planned
@@ -72,18 +72,17 @@ def cross_entropy(
     """Return the loss of logits (N, C) and classes (N), each row's peak and mass, and the sum of the weights."""
     if not _classes_known(x, target, weight) or not len(x):
         return NotImplemented
-    name, work = C_TYPES[x.dtype], accumulation_dtype(x.dtype)
+    work, final = accumulation_dtype(x.dtype), reduction == "none"
     sizes, vectors, (grid, block) = _rows_of(x)
     rows = sizes[0]
-    final = reduction == "none"
-    losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
-    peak, mass, weights, total = empty(rows, work), empty(rows, work), empty(rows, work), empty((), work)
-    _CROSS_ENTROPY[name](
+    losses, weights = empty(rows, x.dtype if final else work), empty(rows, work)
+    peak, mass = empty(rows, work), empty(rows, work)
+    _CROSS_ENTROPY[C_TYPES[x.dtype]](
         grid, block, x.data.ptr, target.data.ptr, address_of(weight), peak.data.ptr, mass.data.ptr, losses.data.ptr,
         weights.data.ptr, *sizes, vectors, final, ignore_index, label_smoothing,
     )  # fmt: skip
-    _summed(name, losses, weights, loss, total, reduction)
-    return losses if final else loss, peak, mass, total
+    loss, total = _reduced(losses, weights, x.dtype, reduction)
+    return loss, peak, mass, total
 
 
 @planned
@@ -121,18 +120,15 @@ def nll_loss(x: Array, target: Array, weight: Array | None, *, ignore_index: int
     """Return the loss of log-probabilities (N, C) and classes (N), and the sum of the weights of the rows."""
     if not _classes_known(x, target, weight):
         return NotImplemented
-    name, work = C_TYPES[x.dtype], accumulation_dtype(x.dtype)
+    work, final = accumulation_dtype(x.dtype), reduction == "none"
     (rows, *sizes), _, _ = _rows_of(x)
-    final = reduction == "none"
-    losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
-    weights, total = empty(rows, work), empty((), work)
+    losses, weights = empty(rows, x.dtype if final else work), empty(rows, work)
     if rows:
-        _NLL[name](
+        _NLL[C_TYPES[x.dtype]](
             *launch_for(rows), x.data.ptr, target.data.ptr, address_of(weight), losses.data.ptr, weights.data.ptr,
             rows, *sizes, final, ignore_index,
         )  # fmt: skip
-    _summed(name, losses, weights, loss, total, reduction)
-    return losses if final else loss, total
+    return _reduced(losses, weights, x.dtype, reduction)
 
 
 @planned

@@ -14,16 +14,18 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace
 from lucid.base.capture import check_not_capturing
 from lucid.base.dtype import dtype_of
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel
+from lucid.cuda.launch.plans import empty
+from lucid.cuda.launch.reduction import block_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, NotDifferentiableError, ShapeError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_bool, as_int
 from lucid.ops.elementwise.division import div
-from lucid.ops.loss import ctc_cuda as kernels
 from lucid.ops.loss.regression import LossSettingError, check_reduction, floating, reduced
 from lucid.ops.shape.reshape import reshape
 
@@ -32,8 +34,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
+
+_ALPHA = Kernel("ctc", "lucid::ctc_alpha", EACH_FLOAT)
+_BETA = Kernel("ctc", "lucid::ctc_beta", EACH_FLOAT)
+_GRAD = Kernel("ctc", "lucid::ctc_grad", EACH_FLOAT)
 
 
 def _states(xp: ModuleType, target: Array, offset: Array, length: Array, blank: int, longest: int) -> tuple[Any, Any]:
@@ -99,7 +104,20 @@ def _ctc_loss(
     return loss.astype(x.dtype), -total, alpha
 
 
-_ctc_loss.cuda(kernels.ctc_loss)
+@_ctc_loss.cuda
+def _ctc_loss_cuda(
+    x: Array, target: Array, offset: Array, time: Array, length: Array, *, blank: int, longest: int, zero_infinity: bool
+) -> Any:
+    steps, batch, classes = x.shape
+    states, work = 2 * longest + 1, accumulation_dtype(x.dtype)
+    nll, loss, alpha = empty(batch, work), empty(batch, x.dtype), empty((batch, steps, states), work)
+    if batch:
+        x = gpu.cupy().ascontiguousarray(x)
+        _ALPHA[C_TYPES[x.dtype]](
+            batch, block_of(states), x.data.ptr, target.data.ptr, offset.data.ptr, time.data.ptr, length.data.ptr,
+            alpha.data.ptr, nll.data.ptr, loss.data.ptr, steps, classes, states, blank, int(zero_infinity),
+        )  # fmt: skip
+    return loss, nll, alpha
 
 
 @_ctc_loss.vjp("x")
@@ -163,7 +181,24 @@ def _ctc_loss_grad(
     return out
 
 
-_ctc_loss_grad.cuda(kernels.ctc_loss_grad)
+@_ctc_loss_grad.cuda
+def _ctc_loss_grad_cuda(
+    grad: Array, x: Array, target: Array, offset: Array, time: Array, length: Array, nll: Array, alpha: Array, *,
+    blank: int, zero_infinity: bool,
+) -> Any:  # fmt: skip
+    steps, batch, classes = x.shape
+    out, beta = empty(x.shape, x.dtype), empty(alpha.shape, alpha.dtype)
+    if out.size:
+        states = alpha.shape[2]
+        grad, x = gpu.cupy().ascontiguousarray(grad), gpu.cupy().ascontiguousarray(x)
+        example = target.data.ptr, offset.data.ptr, time.data.ptr, length.data.ptr
+        name = C_TYPES[x.dtype]
+        _BETA[name](batch, block_of(states), x.data.ptr, *example, beta.data.ptr, steps, classes, states, blank)
+        _GRAD[name](
+            steps * batch, block_of(classes), grad.data.ptr, x.data.ptr, *example, alpha.data.ptr, beta.data.ptr,
+            nll.data.ptr, out.data.ptr, steps, batch, classes, states, blank, int(zero_infinity),
+        )  # fmt: skip
+    return out
 
 
 @_ctc_loss_grad.vjp("grad")

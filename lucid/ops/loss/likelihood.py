@@ -31,41 +31,37 @@ if TYPE_CHECKING:
 
 
 def weights_of(
-    xp: ModuleType, target: Array, weight: Array, ignore_index: int, work: np.dtype[Any]
+    xp: ModuleType, target: Array, weight: Array | None, ignore_index: int, work: np.dtype[Any]
 ) -> tuple[Any, Any, Any]:
     """Return whether each row counts, a class to read for every row, and the weight of each row."""
     valid = target != ignore_index
     known = xp.where(valid, target, 0)
-    return (
-        valid,
-        known,
-        valid.astype(work) if weight is None else xp.where(valid, weight.astype(work)[known], work.type(0)),
-    )
+    weights = valid.astype(work) if weight is None else xp.where(valid, weight.astype(work)[known], work.type(0))
+    return valid, known, weights
 
 
 def row_factors(
     xp: ModuleType,
-    target: Array,
-    weight: Array,
+    rows: tuple[Array, Array, Array],
+    weight: Array | None,
     total: Array,
     classes: int,
-    ignore_index: int,
     smoothing: float,
     reduction: str,
-) -> tuple[Any, Any, Any, Any]:
-    """Return for each row its class and the factors of its loss, its smooth loss and its softmax in the result."""
+) -> tuple[Any, Any, Any]:
+    """Return the factors of the loss, the smooth loss and the softmax of rows, as of `weights_of`, in the result."""
     work = total.dtype
-    valid, known, hard = weights_of(xp, target, weight, ignore_index, work)
+    valid, _, hard = rows
     if reduction == "mean":
         # a row that does not count has no gradient, even where none counts
         hard = xp.where(valid, hard / total, work.type(0))
     if not smoothing:
-        return known, hard, None, hard
+        return hard, None, hard
     hard = hard * (1 - smoothing)
     smooth = valid.astype(work) * (smoothing / max(classes, 1))
     if reduction == "mean":
         smooth = xp.where(valid, smooth / total, work.type(0))
-    return known, hard, smooth, hard + smooth * (classes if weight is None else weight.sum(dtype=work))
+    return hard, smooth, hard + smooth * (classes if weight is None else weight.sum(dtype=work))
 
 
 @primitive(outputs=("loss", "total"))
@@ -115,9 +111,10 @@ def _nll_loss_grad(
     reduction: str,
 ) -> Array:
     """Return the gradient of `nll_loss`: minus the weight of each row at the index of its class."""
-    known, hard, _, _ = row_factors(xp, target, weight, total, classes, ignore_index, 0.0, reduction)
+    rows = weights_of(xp, target, weight, ignore_index, total.dtype)
+    hard, _, _ = row_factors(xp, rows, weight, total, classes, 0.0, reduction)
     out = xp.zeros((len(target), classes), grad.dtype)
-    out[xp.arange(len(target)), known] = -hard * grad
+    out[xp.arange(len(target)), rows[1]] = -hard * grad
     return out
 
 

@@ -177,7 +177,7 @@ def multi_margin_loss(
 def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
     """Refuse targets that are no class; on a GPU, since that means waiting, in debug mode only."""
     array = target.array
-    if array.size and looked_at(array) and (int(array.min()) < least or int(array.max()) >= classes):
+    if looked_at(array) and (int(array.min()) < least or int(array.max()) >= classes):
         raise IndexOutOfRangeError(
             f"{name}: Target out of range: expected classes from {least} to {classes - 1}, got from {int(array.min())} "
             f"to {int(array.max())}"

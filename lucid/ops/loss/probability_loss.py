@@ -48,9 +48,6 @@ def _binary(m: Namespace, x: Any, t: Any) -> Any:
     return (other - one) * t - other
 
 
-_binary_cross_entropy = fused("binary_cross_entropy", _binary)
-
-
 def _binary_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array) -> Any:
     spread = m.maximum(m.mul(m.sub(1.0, x), x), LEAST_SPREAD)
     return m.div(m.mul(grad, m.sub(x, t)), spread)
@@ -60,8 +57,9 @@ def _binary_cross_entropy_t(m: Namespace, grad: Array, x: Array) -> Any:
     return m.mul(grad, m.sub(m.log1p(m.neg(x)), m.log(x)))
 
 
-Fused(_binary_cross_entropy_x).attach(_binary_cross_entropy, "x")
-Fused(_binary_cross_entropy_t).attach(_binary_cross_entropy, "t")
+_binary_cross_entropy = fused(
+    "binary_cross_entropy", _binary, Fused(_binary_cross_entropy_x), Fused(_binary_cross_entropy_t)
+)
 
 
 def binary_cross_entropy(
@@ -101,13 +99,9 @@ def _same_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tenso
     return x, t
 
 
-def _softplus_of_minus(m: Namespace, x: Any) -> Any:
-    """Return ``log(1 + exp(-x))``."""
-    return m.log1p(m.exp(-abs(x))) - m.minimum(x, 0)
-
-
 def _logits(m: Namespace, x: Any, t: Any, positive: Any) -> Any:
-    entropy: Any = _softplus_of_minus(m, x)
+    # log(1 + exp(-x))
+    entropy: Any = m.log1p(m.exp(-abs(x))) - m.minimum(x, 0)
     if positive is not None:
         entropy *= (positive - 1) * t + 1
     return entropy + (1 - t) * x
@@ -153,12 +147,8 @@ def _logits_cross_entropy_positive(m: Namespace, grad: Array, x: Array, t: Array
 
 
 _logits_cross_entropy.cuda(_with_or_without(_logits, "CrossEntropy"))
-Fused(_logits_cross_entropy_x, _with_or_without(_logits_cross_entropy_x, "CrossEntropyGradX")).attach(
-    _logits_cross_entropy, "x"
-)
-Fused(_logits_cross_entropy_t, _with_or_without(_logits_cross_entropy_t, "CrossEntropyGradT")).attach(
-    _logits_cross_entropy, "t"
-)
+for _operand, _rule in (("x", _logits_cross_entropy_x), ("t", _logits_cross_entropy_t)):
+    _logits_cross_entropy.vjp(_operand, cuda=_with_or_without(_rule, f"CrossEntropyGrad{_operand.upper()}"))(_rule)
 _logits_cross_entropy.vjp(
     "positive", cuda=of_formula(_logits_cross_entropy_positive, "WeighedCrossEntropyGradPositive")
 )(_logits_cross_entropy_positive)
@@ -203,21 +193,20 @@ def _divergence(xp: ModuleType, x: Array, t: Array, *, log_target: bool) -> Arra
 
 
 def _of_either_kind(function: Callable[..., Any], name: str) -> Any:
-    """Return the launcher of a formula, or of a rule, of true numbers or, by its last argument, their logarithms."""
+    """Return the launcher of a formula, or of a rule, of true numbers or, by its last argument, their logarithms.
+
+    An op gives this by name, a rule in its place.
+    """
     kinds = {kind: of_formula(Formula(function, log_target=kind), ("", "Log")[kind] + name) for kind in (False, True)}
 
-    def run(*operands: Any) -> Any:
-        return kinds[operands[-1]](*operands[:-1])
+    def run(*operands: Any, **settings: Any) -> Any:
+        *arrays, log_target = *operands, *settings.values()
+        return kinds[log_target](*arrays)
 
     return run
 
 
-_divergence_kernel = _of_either_kind(_true_or_logarithm, "Divergence")
-
-
-@_divergence.cuda
-def _divergence_cuda(x: Array, t: Array, *, log_target: bool) -> Any:
-    return _divergence_kernel(x, t, log_target)
+_divergence.cuda(_of_either_kind(_true_or_logarithm, "Divergence"))
 
 
 def _divergence_x(m: Namespace, grad: Array, t: Array, log_target: bool) -> Any:

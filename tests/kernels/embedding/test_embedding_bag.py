@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.base import gpu
-from lucid.ops.embedding import embedding_bag_cuda as kernels
+from lucid.ops.embedding.embedding_bag import _bag_most_cuda, _bag_numbers_cuda, _bag_sums_cuda
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu
@@ -36,9 +36,9 @@ def test_bags(padding, columns, dtype, rng):
     index, starts = xp.asarray(INDEX), xp.asarray(STARTS)
     for weight in layouts(on_device(table, dtype).array):
         for given, wanted in ((xp.asarray(shares, work), expected), (None, plain)):
-            got = kernels.sums(weight, given, index, starts, None, padding=padding, by_frequency=False)
+            got = _bag_sums_cuda(weight, given, index, starts, None, padding=padding, by_frequency=False)
             assert_near(got, wanted, dtype)
-        most = kernels.most(weight, index, starts, padding=padding).get()
+        most = _bag_most_cuda(weight, index, starts, padding=padding).get()
         for bag, rows in zip(BAGS, most, strict=True):
             kept = bag[bag != padding]
             assert (rows == (kept[table[kept].argmax(0)] if kept.size else -1)).all()
@@ -47,9 +47,9 @@ def test_bags(padding, columns, dtype, rng):
 def test_numbers_of_bags():
     """Each place has the last bag that begins there or before, so that bags without places have none."""
     xp = gpu.cupy()
-    got = kernels.numbers(xp.asarray(STARTS), INDEX.size)
+    got = _bag_numbers_cuda(xp.asarray(STARTS), places=INDEX.size)
     assert got.tolist() == [1, 1, 1, 1, 3, 4, 4, 4, 4, 4]
-    assert kernels.numbers(xp.asarray(STARTS), 0).size == 0
+    assert _bag_numbers_cuda(xp.asarray(STARTS), places=0).size == 0
 
 
 def test_numbers_that_name_no_row_are_left_out():
@@ -57,5 +57,5 @@ def test_numbers_that_name_no_row_are_left_out():
     xp = gpu.cupy()
     table = xp.asarray(np.array([[2.0], [np.nan], [np.nan]], np.float32))
     index, starts = xp.asarray(np.array([-1, 0, 9, 2, 1])), xp.asarray(np.array([-3, 3, 99]))
-    assert kernels.sums(table, None, index, starts, None, padding=None, by_frequency=False)[0, 0] == 2
-    assert kernels.most(table, index, starts, padding=None).tolist() == [[0], [2], [-1]]
+    assert _bag_sums_cuda(table, None, index, starts, None, padding=None, by_frequency=False)[0, 0] == 2
+    assert _bag_most_cuda(table, index, starts, padding=None).tolist() == [[0], [2], [-1]]

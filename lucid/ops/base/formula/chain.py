@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.ops.base.blocks import choose, drop_where, keep_where, repeated
-from lucid.ops.base.formula.trace import OPERATIONS, Symbol, text
+from lucid.ops.base.formula.trace import OPERATIONS, Node, Symbol, Traced, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
     from lucid.base.arrays import Array
-    from lucid.ops.base.formula.trace import Node, Traced
 
 
 def _expm1_below(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
@@ -79,7 +78,7 @@ class _Writer:
 
     def __init__(self, traced: Traced, targets: Sequence[str] = ()) -> None:
         self.lines: list[str] = []
-        self.rooms = 0
+        self.rooms: list[str] = []
         self._free: list[str] = []
         self._texts: dict[Symbol, str] = {}
         self._masks = 0
@@ -119,8 +118,8 @@ class _Writer:
         if free:
             self._free.remove(free[-1])
             return free[-1]
-        self.rooms += 1
-        return f"room{self.rooms}"
+        self.rooms.append(f"room{len(self.rooms) + 1}")
+        return self.rooms[-1]
 
     def _ends(self, x: Node, each: Symbol) -> bool:
         """Return whether an operand's array is free behind an operation."""
@@ -205,8 +204,8 @@ def chain(name: str, traced: Traced) -> tuple[Callable[..., None], int]:
     Half types are given to it in float32, as `in_blocks` does.
     """
     written = _Writer(traced)
-    result = written.text(traced.result)
-    lines, rooms = written.lines, [f"room{k + 1}" for k in range(written.rooms)]
+    result = written.text(traced.results[0])
+    lines, rooms = written.lines, written.rooms
     if result in rooms:
         # the room in which the result comes to lie is the output
         lines = [re.sub(rf"\b{result}\b", "out", line) for line in lines]
@@ -223,8 +222,8 @@ def chain_in_place(name: str, traced: Traced, targets: Sequence[str]) -> tuple[C
     an argument that another result is written over.
     """
     written = _Writer(traced, targets)
-    rooms = [f"room{k + 1}" for k in range(written.rooms)]
-    return _made(name, [*traced.arrays, *rooms], traced.settings, written.lines or ["pass"]), len(rooms)
+    arguments = [*traced.arrays, *written.rooms]
+    return _made(name, arguments, traced.settings, written.lines or ["pass"]), len(written.rooms)
 
 
 def conditions(name: str, traced: Traced) -> tuple[list[str], Callable[..., tuple[bool, ...]]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.ops.base.formula.chain import chain
 from lucid.ops.base.formula.functor import functor
-from lucid.ops.base.formula.trace import trace
+from lucid.ops.base.formula.trace import settings_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 def module_of(function: Callable[..., Any]) -> str:
     """Return the name of the file that is made of a module: ``elementwise_power`` of lucid.ops.elementwise.power."""
     return function.__module__.removeprefix("lucid.ops.").replace(".", "_")
-
-
-def settings_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the parameters of a function that are given by keyword alone."""
-    code = function.__code__
-    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
 
 
 class Formula:

@@ -7,12 +7,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lucid.ops.base.formula.trace import OPERATIONS, Symbol, behind_operands
+from lucid.ops.base.formula.trace import OPERATIONS, Node, Symbol, Traced, behind_operands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from lucid.ops.base.formula.trace import Node, Traced
 
 
 _CALL = re.compile(r"\w+\(.*\)")
@@ -67,10 +65,11 @@ def functor(name: str, traced: Traced) -> str:
 
     What is used twice is computed once; a choice computes both of its sides, as CUDA's threads do anyway.
     """
-    lines, (result,) = expressions(traced.results, {})
+    (result,) = traced.results
+    lines, (value,) = expressions(traced.results, {})
     parameters = ", ".join([f"A {each}" for each in (*traced.arrays, *traced.settings)])
-    kind = "bool" if isinstance(traced.result, Symbol) and traced.result.mask else "A"
-    body = "".join([f"        {line}\n" for line in (*lines, f"return {result};")])
+    kind = "bool" if isinstance(result, Symbol) and result.mask else "A"
+    body = "".join([f"        {line}\n" for line in (*lines, f"return {value};")])
     head = f"template <class A> __device__ {kind} operator()({parameters}) const"
     return f"struct {name} {{\n    {head} {{\n{body}    }}\n}};\n"
 

@@ -272,11 +272,6 @@ class Traced(NamedTuple):
     settings: tuple[str, ...]
     results: tuple[Node, ...]
 
-    @property
-    def result(self) -> Node:
-        """The first of the results."""
-        return self.results[0]
-
     def operations(self) -> Iterator[Symbol]:
         """Yield each operation once, behind its operands."""
         return behind_operands(self.results)
@@ -302,19 +297,22 @@ def behind_operands(results: Iterable[Node], leaves: Container[Symbol] = ()) -> 
         yield from walk(result)
 
 
+def settings_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters of a function that are given by keyword alone."""
+    code = function.__code__
+    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+
+
 def trace(function: Callable[..., Any], truths: Mapping[str, bool] | None = None, /, **known: Any) -> Traced:
     """Return the operations of a formula, or of a rule, on its parameters behind `m` but for those that are known.
 
     Those that are given by keyword alone are settings; the shapes that a rule sums to are left out. Of several results
     those that are None are left out. `truths` is as for `Tracer`.
     """
-    code = function.__code__
-    count = code.co_argcount
-    named = code.co_varnames[1:count]
+    named = function.__code__.co_varnames[1 : function.__code__.co_argcount]
     known |= {name: None for name in named if name.endswith("_shape")}
     arrays = tuple([name for name in named if name not in known])
-    keywords = code.co_varnames[count : count + code.co_kwonlyargcount]
-    settings = tuple([name for name in keywords if name not in known])
+    settings = tuple([name for name in settings_of(function) if name not in known])
     m = Tracer(truths)
     symbols = {name: Symbol(m, name) for name in arrays} | {name: Symbol(m, name, number=True) for name in settings}
     results = function(m, **symbols, **known)

@@ -60,8 +60,9 @@ def test_rules():
     """A rule is a formula of the gradient and what it saves; shapes, sums over them and zeros are no operations."""
     traced = trace(lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.real(b)), shape=a_shape))
     assert traced.arrays == ("grad", "a", "b")
-    assert (traced.result.name, [x.name for x in traced.result.operands]) == ("mul", ["grad", "b"])
-    assert trace(lambda m, grad: m.zeros_like(grad)).result == 0
+    (result,) = traced.results
+    assert (result.name, [x.name for x in result.operands]) == ("mul", ["grad", "b"])
+    assert trace(lambda m, grad: m.zeros_like(grad)).results == (0,)
 
 
 def test_what_a_formula_cannot_do():
