@@ -19,36 +19,34 @@ from lucid.nn.hooking.everywhere import (
     register_module_parameter_registration_hook,
 )
 from lucid.nn.hooks import Hook
-from lucid.nn.layers.activation import (
+from lucid.nn.layers.activation.rectifiers import (
     CELU,
     ELU,
-    GELU,
-    GLU,
     SELU,
     Hardshrink,
     Hardsigmoid,
     Hardswish,
     Hardtanh,
     LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
     PReLU,
     ReLU,
     ReLU6,
     RReLU,
+    Softshrink,
+    Threshold,
+)
+from lucid.nn.layers.activation.smooth import (
+    GELU,
+    LogSigmoid,
+    Mish,
     Sigmoid,
     SiLU,
-    Softmax,
-    Softmax2d,
-    Softmin,
     Softplus,
-    Softshrink,
     Softsign,
     Tanh,
     Tanhshrink,
-    Threshold,
 )
+from lucid.nn.layers.activation.softmaxes import GLU, LogSoftmax, Softmax, Softmax2d, Softmin
 from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
 from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
 from lucid.nn.layers.attention.multihead import MultiheadAttention
@@ -59,6 +57,7 @@ from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
+from lucid.nn.layers.fractional import FractionalMaxPool2d, FractionalMaxPool3d
 from lucid.nn.layers.linear import Bilinear, Identity, Linear
 from lucid.nn.layers.losses.adaptive import AdaptiveLogSoftmaxWithLoss
 from lucid.nn.layers.losses.loss import (
@@ -119,8 +118,6 @@ from lucid.nn.layers.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,

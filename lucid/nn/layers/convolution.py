@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
-from lucid.nn.layers.layer import draw_uniform, per_axis
+from lucid.nn.layers.layer import draw_uniform, empty_parameter, per_axis
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import words
 

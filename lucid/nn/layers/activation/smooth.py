@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
 from lucid.nn.layers.activation.rectifiers import MaybeInPlace
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared
 from lucid.nn.module.module import Module
 from lucid.settings.ranges import NOT_ZERO
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from lucid.errors import ShapeError
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:

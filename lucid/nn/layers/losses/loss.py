@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
+from lucid.nn.layers.layer import declared
 from lucid.nn.module.module import Module
 from lucid.ops.loss.older_reduction import reduction_of
 from lucid.settings.checks import ranged

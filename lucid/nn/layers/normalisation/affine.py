@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.nn import init
+from lucid.nn.layers.layer import empty_parameter
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 
 if TYPE_CHECKING:
     from lucid.base.device import Device

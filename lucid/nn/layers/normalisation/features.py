@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn import init
-from lucid.nn.layers.layer import per_axis
+from lucid.nn.layers.layer import empty_parameter, per_axis
 from lucid.nn.layers.normalisation.affine import Affine
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lucid.autograd.base import describe
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
+from lucid.nn.layers.layer import declared
 from lucid.nn.module.module import Module
 from lucid.settings.checks import ranged
 

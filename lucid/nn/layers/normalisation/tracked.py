@@ -10,8 +10,8 @@ from lucid.autograd.base import describe, wrap
 from lucid.base.arrays import to_device
 from lucid.base.device import as_device, get_default_device
 from lucid.errors import ShapeError
+from lucid.nn.layers.layer import empty_tensor
 from lucid.nn.layers.normalisation.affine import Affine
-from lucid.nn.module.parameters import empty_tensor
 
 if TYPE_CHECKING:
     from lucid.base.device import Device

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError, warn
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import draw_within
+from lucid.nn.layers.layer import declared, draw_within, empty_parameter
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.nn.utils.rnn import PackedSequence
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros

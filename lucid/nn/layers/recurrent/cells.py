@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import ShapeError
-from lucid.nn.layers.layer import Layer, draw_within
+from lucid.nn.layers.layer import Layer, draw_within, empty_parameter
 from lucid.nn.layers.recurrent.steps import STEPS
-from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros
 from lucid.ops.layers.linear import linear
