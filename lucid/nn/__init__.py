@@ -37,20 +37,28 @@ from lucid.nn.layers.activation.rectifiers import (
 )
 from lucid.nn.layers.activation.smooth import (
     GELU,
+    GLU,
     LogSigmoid,
+    LogSoftmax,
     Mish,
     Sigmoid,
     SiLU,
+    Softmax,
+    Softmax2d,
+    Softmin,
     Softplus,
     Softsign,
     Tanh,
     Tanhshrink,
 )
-from lucid.nn.layers.activation.softmaxes import GLU, LogSoftmax, Softmax, Softmax2d, Softmin
-from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
-from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
 from lucid.nn.layers.attention.multihead import MultiheadAttention
-from lucid.nn.layers.attention.transformer import Transformer
+from lucid.nn.layers.attention.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
