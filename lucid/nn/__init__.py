@@ -94,9 +94,8 @@ from lucid.nn.layers.losses.margin import (
     TripletMarginWithDistanceLoss,
 )
 from lucid.nn.layers.normalisation.batch import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from lucid.nn.layers.normalisation.features import GroupNorm, LayerNorm, RMSNorm
+from lucid.nn.layers.normalisation.features import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from lucid.nn.layers.normalisation.instance import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from lucid.nn.layers.normalisation.response import CrossMapLRN2d, LocalResponseNorm
 from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
 from lucid.nn.layers.padding import (
     CircularPad1d,
@@ -136,9 +135,8 @@ from lucid.nn.layers.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from lucid.nn.layers.recurrent.base import RNNBase
 from lucid.nn.layers.recurrent.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
-from lucid.nn.layers.recurrent.layers import GRU, LSTM, RNN
+from lucid.nn.layers.recurrent.layers import GRU, LSTM, RNN, RNNBase
 from lucid.nn.layers.resampling import (
     ChannelShuffle,
     Fold,

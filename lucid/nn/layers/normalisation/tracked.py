@@ -11,7 +11,7 @@ from lucid.base.arrays import to_device
 from lucid.base.device import as_device, get_default_device
 from lucid.errors import ShapeError
 from lucid.nn.layers.layer import empty_tensor
-from lucid.nn.layers.normalisation.affine import Affine
+from lucid.nn.layers.normalisation.features import Affine
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
