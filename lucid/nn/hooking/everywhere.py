@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked
 from lucid.autograd.hooks.firing import every_step_hook
 from lucid.autograd.hooks.table import register
-from lucid.nn.hooking.forms import is_full_backward_hook
+from lucid.nn.hooking.registration import is_full_backward_hook
 from lucid.nn.hooking.tables import global_tables
 
 if TYPE_CHECKING:
