@@ -101,7 +101,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         return tuple(name for name, slot in self.slots.items() if not slot.asked_by or group[slot.asked_by])
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the numbers that the formula takes at the given step of a parameter and that are no settings.
 
         Of the numbers of the state, beside ``"step"``, they are those of after the step.
