@@ -145,15 +145,10 @@ class Optimizer:
             cls.step = with_step_hooks(cls.__dict__["step"])
 
     def __repr__(self) -> str:
-        groups = [
-            "\n".join(
-                [
-                    f"Parameter Group {number}",
-                    *(f"    {name}: {group[name]}" for name in sorted(group) if name != "params"),
-                ]
-            )
-            for number, group in enumerate(self.param_groups)
-        ]
+        groups: list[str] = []
+        for number, group in enumerate(self.param_groups):
+            settings = [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+            groups.append("\n".join([f"Parameter Group {number}", *settings]))
         return f"{type(self).__name__} (\n" + "\n\n".join(groups) + "\n)"
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:

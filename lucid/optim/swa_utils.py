@@ -31,14 +31,9 @@ if TYPE_CHECKING:
     from lucid.optim.optimizer import Optimizer
 
 __all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
     "update_bn",
-]
+]  # fmt: skip
 
 Average: TypeAlias = Callable[[Tensor, Tensor, "Tensor | int"], Tensor]
 """From an average, what is new, and the number of models in the average so far, the new average."""

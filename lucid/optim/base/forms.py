@@ -132,7 +132,7 @@ class Form:
         self.before: StateNumbers = list(grouped)
         self._batches = [self._batch(optimizer, whole, held, *batch) for batch in grouped.items()]
 
-        self._state_versions = _one_version([state[name] for state in states for name in asked.names])
+        self._changed = [*self._versions, *_one_version([state[name] for state in states for name in asked.names])]
 
         # what the next step compares
         self._counts = _columns(states, scalars)
@@ -277,10 +277,8 @@ class Form:
         for param, state in self._made.items():
             optimizer.state[param].update(state)
         self._made = {}
-        keep_saved(*self._versions, *self._state_versions)
-        for version in self._versions:
-            version[0] += 1
-        for version in self._state_versions:
+        keep_saved(*self._changed)
+        for version in self._changed:
             version[0] += 1
         at = 0 if overflow is None else overflow.data.ptr
         addresses: list[int] = []

@@ -119,9 +119,8 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
                 f"{where} has {len(own['params'])} parameters, got {len(saved['params'])}"
             )
-        group = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
-        group = {key: _setting(value) for key, value in group.items()}
-        group["params"] = own["params"]
+        settings = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
+        group: Group = {**{key: _setting(value) for key, value in settings.items()}, "params": own["params"]}
         if "capturable" in optimizer.defaults:
             group.setdefault("capturable", own["capturable"])
         if "param_names" in own:
