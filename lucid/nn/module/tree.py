@@ -58,8 +58,7 @@ class Tree(HookMethods):
 
     def modules(self) -> Iterator[Module]:
         """Return an iterator over this module and all below it, each once."""
-        for _, module in self.named_modules():
-            yield module
+        return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Return an iterator over (name, module) of the direct submodules, each once."""
@@ -71,8 +70,7 @@ class Tree(HookMethods):
 
     def children(self) -> Iterator[Module]:
         """Return an iterator over the direct submodules, each once."""
-        for _, module in self.named_children():
-            yield module
+        return (module for _, module in self.named_children())
 
     def _named_members(
         self,
@@ -117,8 +115,7 @@ class Tree(HookMethods):
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Return an iterator over the parameters, each once; those of submodules too, unless `recurse` is False."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -128,8 +125,7 @@ class Tree(HookMethods):
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Return an iterator over the buffers, each once; those of submodules too, unless `recurse` is False."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
         """Return the module at a dotted path, this one for the empty path.

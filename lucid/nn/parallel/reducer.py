@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from functools import partial
 from operator import attrgetter, call
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from lucid.autograd.engine.passes import Pass
-    from lucid.autograd.hooks.table import HookTable
+    from lucid.autograd.hooks.table import Entry, HookTable
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.parameter import Parameter
 
@@ -126,7 +127,7 @@ class Reducer:
 
     def _kinds_of(self) -> list[Any]:
         """Return the dtype, shape and device of each parameter, the properties that decide the buckets."""
-        return [(array.dtype, array.shape, device_of(array)) for array in (each.array for each in self.parameters)]
+        return [(array.dtype, array.shape, device_of(array)) for array in self._arrays()]
 
     def _reset(self) -> None:
         self._pass = None
@@ -206,7 +207,8 @@ class Reducer:
             )
             return
         engine = self.group.engine(device_of(bucket.buffer).type, "DistributedDataParallel")
-        text = f"bucket {bucket.index} ({self._shown(bucket)}; {bucket.buffer.nbytes / 2**20:.2f} MiB)"
+        names = _listed([self.names[number] for number in bucket.numbers])
+        text = f"bucket {bucket.index} ({names}; {bucket.buffer.nbytes / 2**20:.2f} MiB)"
         if self.tree:
             bucket.work = self.group.begin(
                 engine, "all_reduce", f"{text} as a tree", lambda: engine.tree_all_reduce(bucket.buffer), phases=2
@@ -215,11 +217,6 @@ class Reducer:
             bucket.work = self.group.begin(
                 engine, "all_reduce", text, lambda: engine.all_reduce(bucket.buffer, ReduceOp.AVG)
             )
-
-    def _shown(self, bucket: Bucket) -> str:
-        names = [self.names[number] for number in bucket.numbers]
-        more = len(names) - MOST_NAMES
-        return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
     # ---- at the end ----
 
@@ -282,9 +279,8 @@ class Reducer:
         """Raise `CaptureError` if results of other processes would have to be read."""
         missing = [name for number, name in enumerate(self.names) if number not in self._touched]
         if missing:
-            more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
             raise CaptureError(
-                f"DistributedDataParallel: {', '.join(missing[:MOST_NAMES])}{more} got no gradient, and a capture does "
+                f"DistributedDataParallel: {_listed(missing)} got no gradient, and a capture does "
                 "not read which parameters have one in other processes: let every parameter take part in each captured "
                 "step, set requires_grad=False before the module is wrapped, or do not capture"
             )
@@ -360,13 +356,7 @@ class Reducer:
         for number, parameter in zip(bucket.numbers, bucket.parameters, strict=True):
             if used[number]:
                 fired = [entry for entry in entries if entry.option is None or number in entry.option]
-                fire(
-                    fired,
-                    lambda hook, _, parameter=parameter: _call_reduced(hook.func, parameter),
-                    None,
-                    "reduced grad hook",
-                    self.names[number],
-                )
+                fire(fired, partial(_call_reduced, parameter), None, "reduced grad hook", self.names[number])
 
     def _settle(self) -> None:
         """Make the buckets anew in the order of the gradients of the first process."""
@@ -395,8 +385,14 @@ class Reducer:
         }
 
 
-def _call_reduced(hook: Callable[[Parameter], object], parameter: Parameter) -> None:
-    result = hook(parameter)
+def _listed(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _call_reduced(parameter: Parameter, hook: Entry, _: None) -> None:
+    result = hook.func(parameter)
     if result is not None:
         raise HookTypeError(
             f"reduced grad hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"

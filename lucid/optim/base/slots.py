@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.base import gpu
-from lucid.base.arrays import namespace, to_device
+from lucid.base.arrays import namespace, on, to_device
 from lucid.base.device import beside, device_of
 from lucid.errors import DeviceError, ShapeError
 from lucid.optim.base.settings import rate_of
@@ -48,10 +48,9 @@ class Slot(NamedTuple):
         shape, dtype = ((), np.dtype(np.float32)) if self.scalar else (array.shape, array.dtype)
         if dtype.kind == "c":
             value = complex(value, value)
-        if not param.is_cuda or (self.scalar and not on_device):
-            return wrap(_filled(np, shape, dtype, value))
-        with gpu.use_device(gpu.device_index(array)):
-            return wrap(_filled(namespace(array), shape, dtype, value))
+        xp = np if self.scalar and not on_device else namespace(array)
+        with on(array):
+            return wrap(xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype))
 
 
 def counts_on_device(optimizer: Optimizer, group: Group) -> bool:
@@ -61,10 +60,6 @@ def counts_on_device(optimizer: Optimizer, group: Group) -> bool:
 
 STEPS = Slot(scalar=True)
 """The number of steps that a parameter has made, which stands under ``"step"``."""
-
-
-def _filled(xp: Any, shape: tuple[int, ...], dtype: np.dtype[Any], value: complex) -> Array:
-    return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
 
 
 def moved(state: Mapping[str, Tensor], names: Iterable[str], like: Array) -> dict[str, Tensor]:
