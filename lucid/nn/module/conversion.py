@@ -39,12 +39,9 @@ class Conversion(Tree):
         parameters = dict.fromkeys(p for module in modules for p in module._parameters.values() if p is not None)  # noqa: SLF001
         with no_grad():
             # of those that have no elements yet, what says their dtype and device
-            data = [
-                (whole, applied(fn, whole))
-                for whole in (p.blank if isinstance(p, UninitializedTensorMixin) else p for p in parameters)
-            ]
-            grads = [grad for parameter in parameters if (grad := grad_of(parameter)) is not None]
-            data += [(grad, applied(fn, grad)) for grad in grads]
+            wholes: list[Any] = [p.blank if isinstance(p, UninitializedTensorMixin) else p for p in parameters]
+            wholes += [grad for parameter in parameters if (grad := grad_of(parameter)) is not None]
+            data = [(whole, applied(fn, whole)) for whole in wholes]
         shared: dict[int, Any] = {}
         buffers: list[tuple[dict[str, Any], str, Any]] = []
         for module in modules:
