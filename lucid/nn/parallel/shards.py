@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import SettingError, ShapeError
-from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
+from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm, tree_summed
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -277,10 +276,7 @@ class _Buffers:
                 _store(buffer, self._same[index])
                 continue
             total = self._sums[index].total()
-            engine = group.engine(device_of(total).type, "DistributedDataParallel")
-            group.begin(
-                engine, "all_reduce", f"buffer {name} as a tree", partial(engine.tree_all_reduce, total), phases=2
-            ).wait()
+            tree_summed(group, total, "DistributedDataParallel", f"buffer {name} as a tree")
             _store(buffer, total / shards)
 
 

@@ -138,10 +138,10 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         attributes["_forms"] = {
             id(group): known.get(id(group)) for params, group in zip(by_group, groups, strict=True) if params
         }
-        if gpu.is_capturing():
-            check_capture(self, by_group)
         if type(self).update is not ElementwiseOptimizer.update:
             return super()._prepared(by_group)
+        if gpu.is_capturing():
+            check_capture(self, by_group)
         steps = [self._step_of(params, group) for params, group in zip(by_group, groups, strict=True) if params]
         if len(steps) > 1 and not self._are_apart(by_group):
             # each group then begins with what the ones before it leave

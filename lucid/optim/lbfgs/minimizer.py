@@ -244,15 +244,13 @@ def _flat(tensor: Tensor) -> Tensor:
 
 def _move(params: list[Tensor], at: float, direction: Tensor) -> None:
     """Add a multiple of the direction to all parameters."""
-    start = 0
-    for param in params:
-        size = param.numel() * (2 if param.is_complex() else 1)
-        piece = direction[start : start + size]
+    pieces = direction.split([param.numel() * (1 + param.is_complex()) for param in params])
+    for param, piece in zip(params, pieces, strict=True):
         if param.is_complex():
             pairs = piece.reshape(*param.shape, 2)
-            piece = complex_of(pairs[..., 0], pairs[..., 1])
-        param.add_(piece.reshape(param.shape), alpha=at)
-        start += size
+            param.add_(complex_of(pairs[..., 0], pairs[..., 1]), alpha=at)
+        else:
+            param.add_(piece.reshape(param.shape), alpha=at)
 
 
 def _largest(tensor: Tensor) -> float:

@@ -241,7 +241,7 @@ class _Synchronised(Function):
             to_weight = None if weight is None else wrap(astype(sums[1] * scale, weight.dtype))
         if not ctx.needs_input_grad[0]:
             return None, to_weight, to_bias, None, None
-        sums = _summed(ctx.group, sums)
+        sums = tree_summed(ctx.group, sums, "SyncBatchNorm", f"sums of SyncBatchNorm, {sums.size} numbers, as a tree")
         with on(x):
             level, slope = sums / xp.maximum(total, 1)
             slope *= scale * scale
@@ -261,9 +261,8 @@ def _gathered(group: ProcessGroup, array: Array) -> Any:
     return rows
 
 
-def _summed(group: ProcessGroup, array: Array) -> Array:
-    """Return the sum over all processes, added as a tree."""
-    engine = group.engine(device_of(array).type, "SyncBatchNorm")
-    text = f"sums of SyncBatchNorm, {array.size} numbers, as a tree"
+def tree_summed(group: ProcessGroup, array: Array, place: str, text: str) -> Array:
+    """Return an array after the sum of those of all processes, added as a tree, is written into it."""
+    engine = group.engine(device_of(array).type, place)
     group.begin(engine, "all_reduce", text, partial(engine.tree_all_reduce, array), phases=2).wait()
     return array
