@@ -40,7 +40,6 @@ class Convolution(Module):
 
     axes = 0
     transposed = False
-    weight: Parameter
     bias: Parameter | None
 
     @ranged

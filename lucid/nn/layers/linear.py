@@ -46,9 +46,6 @@ class Linear(Layer):
 
     _shown = ("in_features", "out_features")
 
-    in_features: int
-    out_features: int
-    weight: Parameter
     bias: Parameter | None
 
     @ranged
@@ -93,7 +90,6 @@ class Bilinear(Layer):
 
     _shown = ("in1_features", "in2_features", "out_features")
 
-    weight: Parameter
     bias: Parameter | None
 
     @ranged

@@ -27,7 +27,6 @@ class Cycling(LRScheduler):
     """A schedule that, if asked to, also sets each group's momentum, or the first of its betas."""
 
     cycle_momentum: bool
-    use_beta1: bool
 
     def _begin_momentum(
         self, base_momentum: object, max_momentum: object, last_epoch: int

@@ -56,11 +56,6 @@ class ReduceLROnPlateau(LRScheduler):
     [1.0] [1.0] [1.0] [0.5] [0.5]
     """
 
-    best: float
-    cooldown_counter: int
-    num_bad_epochs: int
-    mode_worse: float
-
     @scheduled
     def __init__(  # pyright: ignore[reportMissingSuperCall]
         self,

@@ -15,7 +15,6 @@ from lucid.settings.ranges import NOT_ZERO, number
 if TYPE_CHECKING:
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
-    from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
 
@@ -146,8 +145,6 @@ class PReLU(Layer):
     """
 
     _shown = ("num_parameters",)
-
-    weight: Parameter
 
     @ranged
     def __init__(

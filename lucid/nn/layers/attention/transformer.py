@@ -60,8 +60,6 @@ class TransformerEncoderLayer(Module):
     lucid.Size([3, 5, 8])
     """
 
-    activation: Callable[[Tensor], Tensor]
-
     @ranged
     def __init__(
         self,
@@ -121,8 +119,6 @@ class TransformerEncoder(Module):
     lucid.Size([5, 2, 8])
     """
 
-    norm: Module | None
-
     @ranged
     def __init__(
         self,
@@ -162,8 +158,6 @@ class TransformerDecoderLayer(Module):
     >>> nn.TransformerDecoderLayer(8, 2)(lucid.ones(5, 3, 8), memory=lucid.ones(4, 3, 8)).shape
     lucid.Size([5, 3, 8])
     """
-
-    activation: Callable[[Tensor], Tensor]
 
     @ranged
     def __init__(
@@ -240,8 +234,6 @@ class TransformerDecoder(Module):
     >>> decoder(lucid.ones(5, 2, 8), memory=lucid.ones(4, 2, 8)).shape
     lucid.Size([5, 2, 8])
     """
-
-    norm: Module | None
 
     @ranged
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:

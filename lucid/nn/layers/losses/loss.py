@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 class Loss(Module):
     """The base of losses."""
 
-    reduction: str
-
     @ranged
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()

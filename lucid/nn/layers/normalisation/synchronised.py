@@ -56,8 +56,6 @@ class SyncBatchNorm(BatchNorm):
             [ 1.0000]], grad_fn=<NormaliseBackward0>)
     """
 
-    process_group: ProcessGroup | None
-
     @ranged
     def __init__(
         self,

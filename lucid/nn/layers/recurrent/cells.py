@@ -34,8 +34,6 @@ class RNNCellBase(Layer):
     lucid.Size([12, 2])
     """
 
-    weight_ih: Parameter
-    weight_hh: Parameter
     bias_ih: Parameter | None
     bias_hh: Parameter | None
 
