@@ -184,8 +184,7 @@ class Optimizer:
                 f"param_group: expected all parameters with names or all without, got {len(named)} of {len(entries)} "
                 "with one"
             )
-        params: list[Any] = [entry[1] for entry in named] or entries
-        group: Group = {**self.defaults, **param_group, "params": params}
+        group: Group = {**self.defaults, **param_group, "params": [entry[1] for entry in named] or entries}
         if named:
             group["param_names"] = [entry[0] for entry in named]
         refuse_missing(group)

@@ -200,6 +200,5 @@ def orthogonal(
     True
     """
     weight = _tensor_of(module, name)
-    map_name = check_map(weight, orthogonal_map)
-    made = Orthogonal(tuple(weight.shape), map_name, use_trivialization=use_trivialization)
+    made = Orthogonal(tuple(weight.shape), check_map(weight, orthogonal_map), use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

@@ -150,8 +150,7 @@ def source_of(kind: type[ElementwiseOptimizer], plain: Sequence[str], flags: Seq
     struct = f"{kind.kernel.capitalize()}Numbers"
     parts = [f"struct {struct} {{\n    double {', '.join(plain)};\n}};\n"]
     for names, absent, name in state_forms(kind):
-        traced = Step(kind.formula, absent, None).traced()
-        parts.append(_kernel(name, struct, traced, flags, 2 + len(names)))
+        parts.append(_kernel(name, struct, Step(kind.formula, absent, None).traced(), flags, 2 + len(names)))
     parts.append(_numbers_kernel(kind, struct, plain))
     return "namespace lucid {\n\n" + "\n".join(parts) + "\n}  // namespace lucid\n"
 

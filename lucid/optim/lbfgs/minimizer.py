@@ -173,8 +173,7 @@ class LBFGS(DeclaredOptimizer):
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             direction = _direction(state, grad, group["history_size"])
-            begins = state["n_iter"] == 1
-            at = min(1.0, 1.0 / grad.abs().sum().item()) * lr if begins else lr
+            at = min(1.0, 1.0 / grad.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
             slope, previous = grad.dot(direction).item(), loss
             state |= {"d": direction, "t": at, "prev_flat_grad": grad, "prev_loss": loss}
             if slope > -tolerance:

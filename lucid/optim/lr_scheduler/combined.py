@@ -83,8 +83,7 @@ class Combined(LRScheduler):
 
     def _write_back(self) -> None:
         # rates are those of this one; momenta those of whichever part gave the groups theirs last
-        parts = sorted(self._parts(0), key=lambda part: part[0], reverse=True)
-        for _, each in parts:
+        for _, each in sorted(self._parts(0), key=lambda part: part[0], reverse=True):
             if each.last_epoch >= 0:
                 each._write_momentums()  # noqa: SLF001
         super()._write_back()

@@ -74,9 +74,8 @@ class RNNCellBase(Layer):
         batched = input.ndim == 2
         data = input if batched else input.unsqueeze(0)
         if hx is None:
-            count = 2 if mode == "LSTM" else 1
             start = zeros(data.shape[0], self.hidden_size, dtype=data.dtype, device=data.device)
-            state: State = (start,) * count
+            state: State = (start,) * (2 if mode == "LSTM" else 1)
         else:
             expected = (*input.shape[:-1], self.hidden_size)
             for part in hx:
