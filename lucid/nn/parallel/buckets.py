@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import grad_of, wrap
 from lucid.base.arrays import namespace, on
 from lucid.base.device import device_of
+from lucid.collectives.memory import Target
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lucid.autograd.base import TensorBase
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
@@ -37,6 +39,14 @@ def divided(parameters: Sequence[Parameter], order: Iterable[int], mib: float) -
         limit = min(mib, FIRST_MIB) if groups[0] is members else mib
         open_groups[kind] = ([], 0) if size >= limit * MIB else (members, size)
     return groups
+
+
+def store(tensor: TensorBase, array: Any, what: str) -> None:
+    """Write an array into the memory of a tensor, which errors call `what`."""
+    target = Target(tensor, what)
+    with on(target.array):
+        target.array[...] = array
+    target.mark_written()
 
 
 class Bucket:

@@ -16,12 +16,11 @@ from lucid.autograd.modes.state import thread
 from lucid.base.arrays import astype, on
 from lucid.base.capture import capture_of_this_thread
 from lucid.base.device import device_of
-from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced, broadcasted
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import CaptureError, DistributedError, GraphError, HookTypeError
 from lucid.nn.parallel.agreement import same
-from lucid.nn.parallel.buckets import Bucket, GradBucket, divided
+from lucid.nn.parallel.buckets import Bucket, GradBucket, divided, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -344,10 +343,7 @@ class Reducer:
                 f"DistributedDataParallel: the gradient of {name} is on the graph (create_graph=True), and the mean of "
                 "processes has no derivative: take second derivatives of the module itself, `.module`"
             )
-        target = Target(grad, f"DistributedDataParallel: gradient of {name}")
-        with on(target.array):
-            target.array[...] = view
-        target.mark_written()
+        store(grad, view, f"DistributedDataParallel: gradient of {name}")
 
     def _fire(self, bucket: Bucket, used: Any) -> None:
         entries = self.hooks.snapshot() if self.hooks else ()
