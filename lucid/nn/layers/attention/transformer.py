@@ -207,14 +207,9 @@ class TransformerDecoderLayer(Module):
         seen, _ = self.self_attn(seen, seen, seen, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)
         x = x + self.dropout1(seen)
         x = x if first else self.norm1(x)
+        seen = self.norm2(x) if first else x
         seen, _ = self.multihead_attn(
-            self.norm2(x) if first else x,
-            memory,
-            memory,
-            memory_key_padding_mask,
-            False,
-            memory_mask,
-            is_causal=memory_is_causal,
+            seen, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
         )
         x = x + self.dropout2(seen)
         x = x if first else self.norm2(x)

@@ -98,21 +98,12 @@ class Tracked(Affine):
         return input.shape[1]
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
         key = f"{prefix}num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             state_dict[key] = self.num_batches_tracked
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
     def extra_repr(self) -> str:
         return (
