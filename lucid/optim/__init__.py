@@ -57,12 +57,12 @@ if TYPE_CHECKING:
 else:
     # it needs modules, which optimizers do not
     _LATER = {"swa_utils": "lucid.optim.swa_utils"}
-    _found_later, __dir__ = _later(globals(), _LATER)
+    _submodule, __dir__ = _later(globals(), _LATER)
 
     def __getattr__(name: str) -> object:
         if name == "SparseAdam":
             raise AttributeError("lucid.optim has no SparseAdam, as there are no sparse tensors: use Adam")
-        return _found_later(name)
+        return _submodule(name)
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What layers are made of: the settings that they declare and show, and parameters with their first values."""
+"""Layers that declare and show their settings, and parameters with their first values."""
 
 from __future__ import annotations
 

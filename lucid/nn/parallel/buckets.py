@@ -42,7 +42,7 @@ def divided(parameters: Sequence[Parameter], order: Iterable[int], mib: float) -
 
 
 def store(tensor: TensorBase, array: Any, what: str) -> None:
-    """Write an array into the memory of a tensor, which errors call `what`."""
+    """Set a tensor, which errors call `what`, to the values of an array."""
     target = Target(tensor, what)
     with on(target.array):
         target.array[...] = array

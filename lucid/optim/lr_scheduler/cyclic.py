@@ -262,7 +262,7 @@ class OneCycleLR(Cycling):
         return self._annealed("momentum")
 
     def _annealed(self, name: str) -> list[Any]:
-        """Return what is between the ends of the phase of `last_epoch`, of the learning rates or of the momenta."""
+        """Return the learning rates, or the momenta, between those at the ends of the phase of `last_epoch`."""
         *earlier, latest = self._schedule_phases
         phase = next((each for each in earlier if self.last_epoch <= each["end_step"]), latest)
         before = self._schedule_phases.index(phase)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lucid.autograd.base import describe, wrap
-from lucid.base.arrays import to_device
-from lucid.base.device import as_device, get_default_device
+from lucid.autograd.base import describe
+from lucid.base.dtype import int64
 from lucid.errors import ShapeError
 from lucid.nn.layers.layer import empty_tensor
 from lucid.nn.layers.normalisation.features import Affine
@@ -70,10 +67,7 @@ class Tracked(Affine):
         mean = empty_tensor(shape, device, dtype)
         self.register_buffer("running_mean", mean if tracked else None)
         self.register_buffer("running_var", empty_tensor(shape, device, dtype, 1.0) if tracked else None)
-        target = get_default_device() if device is None else as_device(device)
-        self.register_buffer(
-            "num_batches_tracked", wrap(to_device(np.zeros((), np.int64), target)) if tracked else None
-        )
+        self.register_buffer("num_batches_tracked", empty_tensor((), device, int64) if tracked else None)
 
     def reset_running_stats(self) -> None:
         """Forget the running statistics."""
