@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lucid.arguments import checked, unfit
@@ -243,7 +242,7 @@ class AveragedModel(Module):
 
 
 def _tensors(model: Module, buffers: bool) -> list[Tensor]:
-    return [*chain(model.parameters(), model.buffers() if buffers else ())]
+    return [*model.parameters(), *(model.buffers() if buffers else ())]
 
 
 def _copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:

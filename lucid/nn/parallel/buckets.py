@@ -42,7 +42,7 @@ def divided(parameters: Sequence[Parameter], order: Iterable[int], mib: float) -
 
 
 def store(tensor: TensorBase, array: Any, what: str) -> None:
-    """Set a tensor, which errors call `what`, to the values of an array."""
+    """Set the values of a tensor in place; errors call it `what`."""
     target = Target(tensor, what)
     with on(target.array):
         target.array[...] = array
