@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of, wrap
@@ -60,7 +59,7 @@ class Bucket:
         Of its parameters, in the order of `module.parameters()`.
     buffer : array
         One behind the other; made when it is first filled.
-    left : int
+    remaining : int
         How many of them have no gradient yet in this pass.
     work : Work, Future or None
         What sends it; None as long as it is not sent.
@@ -86,15 +85,11 @@ class Bucket:
         self.done: float | None = None
         self.waited = 0.0
 
-    @property
-    def size(self) -> int:
-        """How many elements it has."""
-        return sum(parameter.array.size for parameter in self.parameters)
-
     def _make(self) -> None:
         like = self.parameters[0].array
+        size = sum(parameter.array.size for parameter in self.parameters)
         with on(like):
-            self.buffer = namespace(like).empty(self.size, accumulation_dtype(like.dtype) if self.wide else like.dtype)
+            self.buffer = namespace(like).empty(size, accumulation_dtype(like.dtype) if self.wide else like.dtype)
         self.divide()
 
     def divide(self) -> None:
@@ -121,11 +116,6 @@ class Bucket:
         """Return the parameters' own gradients in this process, arrays or None."""
         grads = [grad_of(parameter) for parameter in self.parameters]
         return [None if grad is None else grad.array for grad in grads]
-
-    def finished(self, began: float) -> None:
-        """Take note that it is back, and was waited for since `began`."""
-        self.done = time.perf_counter()
-        self.waited = self.done - began
 
 
 class GradBucket:

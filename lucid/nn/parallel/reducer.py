@@ -247,7 +247,8 @@ class Reducer:
             for bucket in self.buckets:
                 began = time.perf_counter()
                 self._receive(bucket)
-                bucket.finished(began)
+                bucket.done = time.perf_counter()
+                bucket.waited = bucket.done - began
                 waited += bucket.waited
                 self._write(bucket, used)
                 self._fire(bucket, used)
