@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.base import gpu
 from lucid.base.arrays import namespace, on, to_device
 from lucid.base.device import beside, device_of
 from lucid.errors import DeviceError, ShapeError
@@ -94,5 +93,5 @@ def put(array: Array, value: float) -> None:
         # two thirds of the time of `+= 1`
         array.fill(value)
     else:
-        with gpu.use_device(gpu.device_index(array)):
+        with on(array):
             array.fill(value)
