@@ -58,7 +58,8 @@ class Tree(HookMethods):
 
     def modules(self) -> Iterator[Module]:
         """Return an iterator over this module and all below it, each once."""
-        return (module for _, module in self.named_modules())
+        for _, module in self.named_modules():
+            yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Return an iterator over (name, module) of the direct submodules, each once."""
@@ -70,7 +71,8 @@ class Tree(HookMethods):
 
     def children(self) -> Iterator[Module]:
         """Return an iterator over the direct submodules, each once."""
-        return (module for _, module in self.named_children())
+        for _, module in self.named_children():
+            yield module
 
     def _named_members(
         self,
@@ -115,7 +117,8 @@ class Tree(HookMethods):
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Return an iterator over the parameters, each once; those of submodules too, unless `recurse` is False."""
-        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -125,7 +128,8 @@ class Tree(HookMethods):
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Return an iterator over the buffers, each once; those of submodules too, unless `recurse` is False."""
-        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
 
     def get_submodule(self, target: str) -> Module:
         """Return the module at a dotted path, this one for the empty path.
