@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lucid.nn.layers.layer import Layer, declared
 from lucid.ops.shape.reshape import flatten, unflatten
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,6 @@ class Flatten(Layer):
         return flatten(input, self.start_dim, self.end_dim)
 
 
-@declared
 class Unflatten(Layer):
     """Returns the input with the dimension `dim` made several, of the sizes `unflattened_size`; one may be -1.
 
@@ -40,11 +40,13 @@ class Unflatten(Layer):
     lucid.Size([3, 2, 4])
     """
 
-    dim: int
-    unflattened_size: Sequence[int]
+    _shown = ("dim", "unflattened_size")
 
-    def __post_init__(self) -> None:
-        self.unflattened_size = tuple(self.unflattened_size)
+    @ranged
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
         return unflatten(input, self.dim, self.unflattened_size)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer, declared, per_axis
+from lucid.settings.checks import ranged
 from lucid.settings.ranges import number
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ class AvgPool(Layer):
     _shown = ("kernel_size", "stride", "padding")
 
 
-@declared
 class AvgPool1d(AvgPool):
     """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length).
 
@@ -96,16 +96,22 @@ class AvgPool1d(AvgPool):
     """
 
     axes = 1
-    kernel_size: int | Sequence[int]
-    stride: int | Sequence[int] | None = None
-    padding: int | Sequence[int] = 0
-    ceil_mode: bool = False
-    count_include_pad: bool = True
 
-    def __post_init__(self) -> None:
-        self.kernel_size = per_axis(self.kernel_size)
-        self.stride = self.kernel_size if self.stride is None else per_axis(self.stride)
-        self.padding = per_axis(self.padding)
+    @ranged
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = per_axis(kernel_size)
+        self.stride = self.kernel_size if stride is None else per_axis(stride)
+        self.padding = per_axis(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
@@ -162,7 +168,6 @@ class AvgPool3d(AvgPoolWithDivisor):
         return F.avg_pool3d(input, *self.settings())
 
 
-@declared
 class MaxUnpool(Layer):
     """The base of layers that put the maxima of windows back at their indices, with zeros around them.
 
@@ -171,14 +176,18 @@ class MaxUnpool(Layer):
 
     _shown = ("kernel_size", "stride", "padding")
     axes = 0
-    kernel_size: int | Sequence[int]
-    stride: int | Sequence[int] | None = None
-    padding: int | Sequence[int] = 0
 
-    def __post_init__(self) -> None:
-        self.kernel_size = per_axis(self.kernel_size, self.axes)
-        self.stride = self.kernel_size if self.stride is None else per_axis(self.stride, self.axes)
-        self.padding = per_axis(self.padding, self.axes)
+    @ranged
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = per_axis(kernel_size, self.axes)
+        self.stride = self.kernel_size if stride is None else per_axis(stride, self.axes)
+        self.padding = per_axis(padding, self.axes)
 
 
 class MaxUnpool1d(MaxUnpool):
