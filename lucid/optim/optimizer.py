@@ -10,7 +10,7 @@ from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of, with_grads
 from lucid.autograd.hooks.firing import every_step_hook, fire
 from lucid.autograd.hooks.owning import KINDS, TableAttribute
-from lucid.autograd.hooks.table import register
+from lucid.autograd.hooks.table import RemovableHandle, register
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.base.capture import captures, note_assigned
 from lucid.base.interrupts import uninterrupted
@@ -29,7 +29,6 @@ from lucid.tensor import Tensor
 if TYPE_CHECKING:
     from collections import defaultdict
 
-    from lucid.autograd.hooks.table import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
-from lucid.base.device import as_device
+from lucid.base.device import Device, as_device
 from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
@@ -23,9 +23,6 @@ from lucid.settings.schedules import SCHEDULES, scheduled
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype
     from lucid.optim.optimizer import Optimizer
 

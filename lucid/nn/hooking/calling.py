@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
@@ -22,8 +22,6 @@ from lucid.nn.hooking.tables import everywhere, global_tables
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.autograd.hooks.table import ActiveHooks, Entry
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self, cast, overload
 
 from lucid.arguments import checked, unfit
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.module.module import Module, indented
 from lucid.nn.module.paths import adopt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Self
 
 
 def positive(number: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError, ShapeError
@@ -15,7 +15,6 @@ from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from dataclasses import InitVar
-    from typing import Self
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype

@@ -6,7 +6,7 @@ import inspect
 import linecache
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.base.arrays import to_device
-from lucid.base.device import as_device, get_default_device
+from lucid.base.device import Device, as_device, get_default_device
 from lucid.base.dtype import as_dtype, get_default_dtype
 from lucid.nn import init
 from lucid.nn.module.module import Module
@@ -23,10 +23,8 @@ from lucid.ops.creation.filling import shape_of
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import FunctionType
 
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
 
 K = TypeVar("K")

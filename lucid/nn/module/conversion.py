@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.base.capture import changes
-from lucid.base.device import as_device
+from lucid.base.device import Device, as_device
 from lucid.base.dtype import as_dtype
 from lucid.base.sharing import shared
 from lucid.errors import DtypeError, SettingError
 from lucid.nn.module.tree import Tree
 from lucid.nn.parameter import UninitializedTensorMixin
-from lucid.ops.base.formats import check_memory_format
+from lucid.ops.base.formats import check_memory_format, memory_format
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation.filling import empty_like
 from lucid.tensor.conversion import is_dtype, move, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
-
-    from lucid.base.device import Device
-    from lucid.ops.base.formats import memory_format
 
 
 class Conversion(Tree):

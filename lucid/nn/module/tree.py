@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.errors import SettingError
 from lucid.nn.hooking.registration import HookMethods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Self
 
     from lucid.nn.module.module import Module
     from lucid.nn.parameter import Parameter

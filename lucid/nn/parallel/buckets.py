@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import grad_of, wrap
+from lucid.autograd.base import TensorBase, grad_of, wrap
 from lucid.base.arrays import namespace, on
 from lucid.base.device import device_of
 from lucid.collectives.memory import Target
@@ -13,7 +13,6 @@ from lucid.ops.base.promotion import accumulation_dtype
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lucid.autograd.base import TensorBase
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 

@@ -12,13 +12,12 @@ import numpy as np
 
 from lucid.ops.base.formula.chain import chain_in_place, conditions
 from lucid.ops.base.formula.functor import expressions
-from lucid.ops.base.formula.trace import Symbol, Tracer, behind_operands, trace
+from lucid.ops.base.formula.trace import Node, Symbol, Traced, Tracer, behind_operands, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lucid.cuda.launch.kernels import Kernel
-    from lucid.ops.base.formula.trace import Node, Traced
     from lucid.optim.base.elementwise import ElementwiseOptimizer
 
     Chain: TypeAlias = Callable[..., None]

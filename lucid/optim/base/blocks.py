@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base.arrays import namespace, on
+from lucid.base.arrays import Array, namespace, on
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.base.arrays import Array
 
 # Six blocks of it (parameter, gradient, two moments, two temporaries) lie in a last-level cache of 4 MiB. Smaller ones
 # cost more in NumPy calls than a nearer cache gives back; without blocks every pass goes to memory, for twice the time.

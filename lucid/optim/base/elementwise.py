@@ -13,7 +13,7 @@ from lucid.optim.base.algebra import HOST, Step, source_of, state_forms
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
-from lucid.optim.base.slots import counts_on_device
+from lucid.optim.base.slots import Slot, counts_on_device
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.cuda.steps.numbers import NumbersKernel
     from lucid.ops.base.formula.trace import Node, Tracer
-    from lucid.optim.base.slots import Slot
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 

@@ -11,8 +11,8 @@ from lucid.autograd.base import INFERENCE, versions_of
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread
-from lucid.cuda.launch.multi_tensor import dense, step_on_device, step_tables
-from lucid.cuda.steps.numbers import RowNumbers
+from lucid.cuda.launch.multi_tensor import Table, dense, step_on_device, step_tables
+from lucid.cuda.steps.numbers import RowNumbers, StepSettings
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lucid.base.arrays import Array
-    from lucid.cuda.launch.multi_tensor import Table
-    from lucid.cuda.steps.numbers import StepSettings
     from lucid.optim.base.elementwise import ElementwiseOptimizer
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor

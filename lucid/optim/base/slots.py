@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.base.arrays import namespace, on, to_device
+from lucid.base.arrays import Array, namespace, on, to_device
 from lucid.base.device import beside, device_of
 from lucid.errors import DeviceError, ShapeError
 from lucid.optim.base.settings import rate_of
@@ -15,7 +15,6 @@ from lucid.optim.base.settings import rate_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lucid.base.arrays import Array
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -11,16 +11,13 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.base.arrays import asarray, astype, to_device
-from lucid.base.device import CPU, device_of
+from lucid.base.device import CPU, Device, device_of
 from lucid.base.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError, warn
 from lucid.optim.base.entries import Entries
 from lucid.optim.base.slots import counts_on_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lucid.base.device import Device
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,8 +12,6 @@ from lucid.optim.lr_scheduler.groups import Rate, per_group, read
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.optim.optimizer import Optimizer
 
 Function: TypeAlias = Callable[[int], float]

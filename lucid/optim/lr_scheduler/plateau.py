@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
@@ -17,7 +17,6 @@ from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import SupportsFloat
 
     from lucid.optim.optimizer import Optimizer
 

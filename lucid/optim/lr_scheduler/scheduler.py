@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
@@ -20,8 +20,6 @@ from lucid.settings.schedules import scheduled
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
     from lucid.optim.optimizer import Group, Optimizer
 
 # what is said of a step that is being taken; dicts of older versions lack it

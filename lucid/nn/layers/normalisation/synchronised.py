@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from lucid.arguments import unfit
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.function import Function, once_differentiable
-from lucid.base.arrays import astype, namespace, on
-from lucid.base.device import device_of
+from lucid.base.arrays import Array, astype, namespace, on
+from lucid.base.device import Device, device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import default_group
@@ -19,17 +19,14 @@ from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import sum_of
-from lucid.ops.layers.batch_normalisation import track
+from lucid.ops.layers.batch_normalisation import MeanOfBatches, track
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
-    from lucid.ops.layers.batch_normalisation import MeanOfBatches
     from lucid.tensor import Tensor
 
 
