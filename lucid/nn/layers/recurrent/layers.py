@@ -9,16 +9,18 @@ from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError, warn
 from lucid.nn.layers.layer import declared, draw_within, empty_parameter
-from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
+from lucid.nn.layers.recurrent.cells import GATES, STEPS, State, Step
 from lucid.nn.module.module import Module
 from lucid.nn.utils.rnn import PackedSequence
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros
 from lucid.ops.index.index_select import index_select
 from lucid.ops.layers.dropout import dropout as drop
+from lucid.ops.layers.linear import linear
 from lucid.ops.shape.axes import transpose
 from lucid.ops.shape.joining import cat, stack
 from lucid.ops.shape.reshape import flatten, reshape
+from lucid.ops.shape.splitting import split
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import whole, words
 
@@ -28,9 +30,44 @@ if TYPE_CHECKING:
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
-    from lucid.nn.layers.recurrent.steps import State
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
+
+
+def sequence(
+    step: Step,
+    data: Tensor,
+    batch_sizes: Sequence[int],
+    first: State,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor] | tuple[None, None],
+    projection: Sequence[Tensor],
+    *,
+    backwards: bool,
+) -> tuple[Tensor, State]:
+    """Return the outputs of all steps, packed as `data` is, and the state at the end of each sequence.
+
+    Backwards, sequences begin at their ends: as the batch grows, others join with their first state. Forwards those
+    that end leave the batch, the last ones first.
+    """
+    w_ih, w_hh = weights
+    gates = split(linear(data, w_ih, biases[0]), list(batch_sizes))
+    outputs: list[Tensor] = []
+    ended: list[State] = []
+    size = batch_sizes[-1 if backwards else 0]
+    state = first if size == first[0].shape[0] else tuple(part[:size] for part in first)
+    for gate, now in zip(*((gates[::-1], batch_sizes[::-1]) if backwards else (gates, batch_sizes)), strict=True):
+        if now > size:
+            state = tuple(cat([part, start[size:now]]) for part, start in zip(state, first, strict=True))
+        elif now < size:
+            ended.append(tuple(part[now:] for part in state))
+            state = tuple(part[:now] for part in state)
+        size = now
+        state = step(gate, state, w_hh, biases[1], *projection)
+        outputs.append(state[0])
+    if ended:
+        state = tuple(cat(list(parts)) for parts in zip(state, *ended[::-1], strict=True))
+    return cat(outputs[::-1] if backwards else outputs), state
 
 
 @declared
