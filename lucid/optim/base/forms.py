@@ -15,9 +15,8 @@ from lucid.cuda.launch.multi_tensor import Table, dense, step_on_device, step_ta
 from lucid.cuda.steps.numbers import RowNumbers, StepSettings
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
-from lucid.optim.base.counts import Counts
 from lucid.optim.base.settings import numbers_of, step_settings
-from lucid.optim.base.slots import check_devices, moved
+from lucid.optim.base.slots import Counts, check_devices, moved
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
