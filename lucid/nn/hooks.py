@@ -24,7 +24,6 @@ class _Entry(Fleeting):
 
     __slots__ = ("owner", "which")
 
-    @checked
     def __init__(self, owner: Hook, which: str) -> None:
         self.owner = weakref.ref(owner)
         self.which = which
@@ -239,7 +238,6 @@ class _Method(StandIn):
 
     __slots__ = ("func", "owner")
 
-    @checked
     def __init__(self, owner: object, name: str) -> None:
         self.owner = weakref.ref(owner)
         self.func: Any = getattr(owner.__class__, name)

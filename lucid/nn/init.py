@@ -136,10 +136,7 @@ def trunc_normal_(
         rare = _rare_normal(source, tensor.array.size, mean, std, a, b)
         return _fill(tensor, rare.astype(dtype).reshape(tensor.shape))
     values = draws.normal(source, (tensor.array.size,), dtype, mean, std)
-    while True:
-        outside = np.flatnonzero((values < a) | (values > b))
-        if not outside.size:
-            break
+    while (outside := np.flatnonzero((values < a) | (values > b))).size:
         values[outside] = draws.normal(source, (outside.size,), dtype, mean, std)
     return _fill(tensor, values.reshape(tensor.shape))
 

@@ -61,11 +61,10 @@ class Convolution(Module):
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
                 raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
-        axes = self.axes
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = per_axis(kernel_size, axes)
-        self.stride = per_axis(stride, axes)
+        self.kernel_size = per_axis(kernel_size, self.axes)
+        self.stride = per_axis(stride, self.axes)
         if isinstance(padding, str):
             if padding not in {"same", "valid"}:
                 raise SettingError(
@@ -73,9 +72,9 @@ class Convolution(Module):
                 )
             if padding == "same" and any(step != 1 for step in self.stride):
                 raise SettingError("padding='same' is not supported for strided convolutions: use padding=int")
-        self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, axes)
-        self.dilation = per_axis(dilation, axes)
-        self.output_padding = (0,) * axes
+        self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, self.axes)
+        self.dilation = per_axis(dilation, self.axes)
+        self.output_padding = (0,) * self.axes
         self.groups = groups
         self.padding_mode = padding_mode
         channels = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)

@@ -62,12 +62,11 @@ class Tracked(Affine):
         self.track_running_stats = track_running_stats
         shape = (num_features,)
         self.register_affine(shape, affine, affine and bias, device, dtype)
-        tracked = track_running_stats
         # made in any case, so that settings that are wrong are refused
         mean = empty_tensor(shape, device, dtype)
-        self.register_buffer("running_mean", mean if tracked else None)
-        self.register_buffer("running_var", empty_tensor(shape, device, dtype, 1.0) if tracked else None)
-        self.register_buffer("num_batches_tracked", empty_tensor((), device, int64) if tracked else None)
+        self.register_buffer("running_mean", mean if track_running_stats else None)
+        self.register_buffer("running_var", empty_tensor(shape, device, dtype, 1.0) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", empty_tensor((), device, int64) if track_running_stats else None)
 
     def reset_running_stats(self) -> None:
         """Forget the running statistics."""
