@@ -243,17 +243,15 @@ class Reducer:
                 if again[bucket.index]:
                     self._receive(bucket)
                     self._send(bucket)
-            waited = 0.0
             for bucket in self.buckets:
                 began = time.perf_counter()
                 self._receive(bucket)
                 bucket.done = time.perf_counter()
                 bucket.waited = bucket.done - began
-                waited += bucket.waited
                 self._write(bucket, used)
                 self._fire(bucket, used)
             self.passes += 1
-            self._log(waited)
+            self._log()
             if not self.settled and capture_of_this_thread() is None:
                 self._settle()
         finally:
@@ -362,10 +360,10 @@ class Reducer:
         agreed = broadcasted(self.group, np.array(order, np.int64), 0, "order of gradients")
         self._arrange([int(number) for number in agreed])
 
-    def _log(self, waited: float) -> None:
+    def _log(self) -> None:
         self.report = {
             "passes": self.passes,
-            "waited": waited,
+            "waited": sum(bucket.waited for bucket in self.buckets),
             "buckets": [
                 {
                     "index": bucket.index,
