@@ -131,11 +131,11 @@ class Optimizer:
         vars(self).pop("_stepping", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "state":
+            note_replaced(vars(self).get("state"))
         if name in KINDS:
             getattr(type(self), name).put(self, value)
         else:
-            if name == "state":
-                note_replaced(vars(self).get("state"))
             object.__setattr__(self, name, value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
