@@ -15,8 +15,7 @@ from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.creation.data import tensor
-from lucid.optim.lr_scheduler.groups import Rate, beside, per_group, require
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, beside, per_group, require
 from lucid.settings.documents import document
 from lucid.settings.optimizers import rate, share
 from lucid.settings.schedules import SCHEDULES, scheduled

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.errors import SettingError, StateDictError
-from lucid.optim.lr_scheduler.groups import read, write_rate
 from lucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing, read, write_rate
 from lucid.settings.optimizers import whole
 from lucid.settings.schedules import scheduled
 

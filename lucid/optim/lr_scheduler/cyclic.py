@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lucid.arguments import unfit
 from lucid.errors import SettingError
 from lucid.optim.lr_scheduler.functions import state_of
-from lucid.optim.lr_scheduler.groups import Rate, per_group, require, write_momentum, write_rate
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, per_group, require, write_momentum, write_rate
 from lucid.settings.optimizers import InRange, at_least_zero, count, decay, rate
 from lucid.settings.ranges import words
 from lucid.settings.schedules import scheduled

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked, unfit
 from lucid.errors import StateDictError
-from lucid.optim.lr_scheduler.groups import Rate, per_group, read
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, per_group, read
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Optimizer

@@ -9,8 +9,7 @@ from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
 from lucid.optim.base.settings import rate_of
-from lucid.optim.lr_scheduler.groups import per_group, read, write_rate
-from lucid.optim.lr_scheduler.scheduler import LRScheduler, refuse_capture, warn_of_epoch
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, per_group, read, refuse_capture, warn_of_epoch, write_rate
 from lucid.settings.optimizers import InRange, at_least_zero, number
 from lucid.settings.ranges import words
 from lucid.settings.schedules import scheduled
