@@ -170,8 +170,6 @@ class Conversion(Tree):
         CudaUnavailableError
             If there is none.
         """
-        if isinstance(device, int):
-            device = f"cuda:{device}"
         return self.to("cuda" if device is None else device)
 
     def float(self) -> Self:
