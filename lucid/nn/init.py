@@ -276,7 +276,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         if param is None:
             param = 0.01
-        if isinstance(param, bool) or not isinstance(param, int | float):
+        if not isinstance(param, int | float):
             raise SettingError(f"calculate_gain: negative_slope {param!r} is not a valid number")
         return math.sqrt(2.0 / (1.0 + param**2))
     raise SettingError(f"calculate_gain: unsupported nonlinearity {nonlinearity!r}: expected one of "

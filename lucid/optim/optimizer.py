@@ -295,12 +295,9 @@ class Optimizer:
         for name in self.state_names(group) or ():
             if name in self.scalars:
                 continue
-            try:
-                columns.append([state[name].array.shape for state in states])
-            except KeyError:
-                # of some it is made in this step
-                pairs = zip(states, shapes, strict=True)
-                columns.append([state[name].array.shape if name in state else shape for state, shape in pairs])
+            # of some it is made in this step
+            pairs = zip(states, shapes, strict=True)
+            columns.append([state[name].array.shape if name in state else shape for state, shape in pairs])
         for column in columns:
             if column != shapes:
                 shape, other = next((a, b) for a, b in zip(shapes, column, strict=True) if a != b)
