@@ -227,8 +227,6 @@ def _take(steps: list[Callable[[], None]]) -> None:
 
 def _turns(params: list[Tensor]) -> list[list[Tensor]]:
     """Return the parameters in lists that have none twice: one that is given twice makes two steps."""
-    if len(set(map(id, params))) == len(params):
-        return [params]
     turns: list[list[Tensor]] = []
     times: dict[int, int] = {}
     for param in params:
