@@ -97,11 +97,9 @@ class Form:
         new = set(map(id, self._made))
         made_by = optimizer.numbers_kernel if asked.on_device or asked.captured else None
         resident = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
-        states = self._states_of(optimizer, params, resident) if asked.names else []
+        states = self._states_of(optimizer, params, resident)
         scalars = [name for name in asked.names if name in optimizer.scalars]
-        held: list[list[Tensor]] = [[] for _ in params]
-        if scalars:
-            held = [[state[name] for name in scalars] for state in states]
+        held = [[state[name] for name in scalars] for state in states]
         self._state = _columns(states, [name for name in asked.names if name not in scalars])
         whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
         names = ["its gradient", "itself", *[f"its {name}" for name in self._state]]
@@ -173,8 +171,7 @@ class Form:
         """Return a batch of rows."""
         on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
         tables, others = step_tables(self._step.kernel, whole, on_cuda, len(optimizer.formula_numbers))
-        if len(on_cuda) < len(positions):
-            others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
+        others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
         counts = Counts([held[position] for position in positions], before[0])
         return _Batch(counts, positions, tables, others)
 
