@@ -16,7 +16,7 @@ NAMES = sorted(
 
 OTHERS = {
     "Adafactor": "tests/optim/matrices/test_adafactor.py",
-    "LBFGS": "tests/optim/lbfgs/test_minimizer.py",
+    "LBFGS": "tests/optim/test_lbfgs.py",
     "Muon": "tests/optim/matrices/test_muon.py",
 }
 """The public optimizers whose step is no formula on elements, and where they are tested."""

@@ -19,46 +19,53 @@ from lucid.nn.hooking.everywhere import (
     register_module_parameter_registration_hook,
 )
 from lucid.nn.hooks import Hook
-from lucid.nn.layers.activation import (
+from lucid.nn.layers.activation.rectifiers import (
     CELU,
     ELU,
-    GELU,
-    GLU,
     SELU,
     Hardshrink,
     Hardsigmoid,
     Hardswish,
     Hardtanh,
     LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
     PReLU,
     ReLU,
     ReLU6,
     RReLU,
+    Softshrink,
+    Threshold,
+)
+from lucid.nn.layers.activation.smooth import (
+    GELU,
+    GLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
     Sigmoid,
     SiLU,
     Softmax,
     Softmax2d,
     Softmin,
     Softplus,
-    Softshrink,
     Softsign,
     Tanh,
     Tanhshrink,
-    Threshold,
 )
-from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
-from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
 from lucid.nn.layers.attention.multihead import MultiheadAttention
-from lucid.nn.layers.attention.transformer import Transformer
+from lucid.nn.layers.attention.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
+from lucid.nn.layers.fractional import FractionalMaxPool2d, FractionalMaxPool3d
 from lucid.nn.layers.linear import Bilinear, Identity, Linear
 from lucid.nn.layers.losses.adaptive import AdaptiveLogSoftmaxWithLoss
 from lucid.nn.layers.losses.loss import (
@@ -87,9 +94,8 @@ from lucid.nn.layers.losses.margin import (
     TripletMarginWithDistanceLoss,
 )
 from lucid.nn.layers.normalisation.batch import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from lucid.nn.layers.normalisation.features import GroupNorm, LayerNorm, RMSNorm
+from lucid.nn.layers.normalisation.features import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from lucid.nn.layers.normalisation.instance import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from lucid.nn.layers.normalisation.response import CrossMapLRN2d, LocalResponseNorm
 from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
 from lucid.nn.layers.padding import (
     CircularPad1d,
@@ -119,8 +125,6 @@ from lucid.nn.layers.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,
@@ -131,9 +135,8 @@ from lucid.nn.layers.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from lucid.nn.layers.recurrent.base import RNNBase
 from lucid.nn.layers.recurrent.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
-from lucid.nn.layers.recurrent.layers import GRU, LSTM, RNN
+from lucid.nn.layers.recurrent.layers import GRU, LSTM, RNN, RNNBase
 from lucid.nn.layers.resampling import (
     ChannelShuffle,
     Fold,

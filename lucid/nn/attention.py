@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from lucid.arguments import shown
 from lucid.errors import ArgumentError
@@ -37,8 +37,7 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     ...     lucid.nn.functional.scaled_dot_product_attention(q, q, q).shape
     lucid.Size([1, 2, 4])
     """
-    requested: Any = backends
-    chosen = list(cast("list[Any]", requested)) if isinstance(requested, list | tuple) else [requested]
+    chosen: list[object] = [*backends] if isinstance(backends, list | tuple) else [backends]
     if not all(isinstance(each, SDPBackend) for each in chosen):
         raise ArgumentError(f"sdpa_kernel: backends: expected an SDPBackend or a list of them, got {shown(backends)}")
     if not chosen:

@@ -24,7 +24,6 @@ class _Entry(Fleeting):
 
     __slots__ = ("owner", "which")
 
-    @checked
     def __init__(self, owner: Hook, which: str) -> None:
         self.owner = weakref.ref(owner)
         self.which = which
@@ -239,7 +238,6 @@ class _Method(StandIn):
 
     __slots__ = ("func", "owner")
 
-    @checked
     def __init__(self, owner: object, name: str) -> None:
         self.owner = weakref.ref(owner)
         self.func: Any = getattr(owner.__class__, name)
@@ -295,17 +293,14 @@ class StateHook(ContextualHook, ABC):
     ) -> None:
         if not isinstance(module, Module):
             raise HookTypeError(f"{type(self).__name__}: expected a Module, got {type(module).__name__}")
-        if as_prehook:
-            super().__init__(
-                prehook="hook", prehook_kwargs={"prepend": prepend}, train_update=train_update, eval_update=eval_update
-            )
-        else:
-            super().__init__(
-                posthook="hook",
-                posthook_kwargs={"prepend": prepend, "always_call": always_call},
-                train_update=train_update,
-                eval_update=eval_update,
-            )
+        super().__init__(
+            "hook" if as_prehook else None,
+            None if as_prehook else "hook",
+            prehook_kwargs={"prepend": prepend},
+            posthook_kwargs={"prepend": prepend, "always_call": always_call},
+            train_update=train_update,
+            eval_update=eval_update,
+        )
         self._target = weakref.ref(module)
 
     @property

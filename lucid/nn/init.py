@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
-GAINS = {"tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0}
 LINEAR = ("linear", "sigmoid", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+GAINS = {**dict.fromkeys(LINEAR, 1.0), "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0}
 
 
 def _fill(tensor: Tensor, values: object) -> Tensor:
@@ -136,10 +136,7 @@ def trunc_normal_(
         rare = _rare_normal(source, tensor.array.size, mean, std, a, b)
         return _fill(tensor, rare.astype(dtype).reshape(tensor.shape))
     values = draws.normal(source, (tensor.array.size,), dtype, mean, std)
-    while True:
-        outside = np.flatnonzero((values < a) | (values > b))
-        if not outside.size:
-            break
+    while (outside := np.flatnonzero((values < a) | (values > b))).size:
         values[outside] = draws.normal(source, (outside.size,), dtype, mean, std)
     return _fill(tensor, values.reshape(tensor.shape))
 
@@ -274,18 +271,16 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     >>> round(nn.init.calculate_gain("leaky_relu", 0.2), 4)
     1.3868
     """
-    if among(nonlinearity, LINEAR):
-        return 1.0
     if among(nonlinearity, GAINS):
         return GAINS[nonlinearity]
     if nonlinearity == "leaky_relu":
         if param is None:
             param = 0.01
-        if isinstance(param, bool) or not isinstance(param, int | float):
+        if not isinstance(param, int | float):
             raise SettingError(f"calculate_gain: negative_slope {param!r} is not a valid number")
         return math.sqrt(2.0 / (1.0 + param**2))
     raise SettingError(f"calculate_gain: unsupported nonlinearity {nonlinearity!r}: expected one of "
-                     f"{', '.join((*LINEAR, *GAINS, 'leaky_relu'))}")  # fmt: skip
+                     f"{', '.join((*GAINS, 'leaky_relu'))}")  # fmt: skip
 
 
 @checked

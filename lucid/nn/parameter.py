@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from lucid.errors import DtypeError, SettingError
 from lucid.ops.creation.filling import empty
 from lucid.tensor import Tensor
 from lucid.tensor.copying import rebuild
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 def share(kind: type[Any], data: object, requires_grad: bool) -> Any:

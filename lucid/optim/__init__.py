@@ -28,7 +28,6 @@ In a capture of a CUDA graph `step` is recorded, and a replay does what `step` d
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from lucid.optim import lr_scheduler
@@ -48,6 +47,7 @@ from lucid.optim.radam import RAdam
 from lucid.optim.rmsprop import RMSprop
 from lucid.optim.rprop import Rprop
 from lucid.optim.sgd import SGD
+from lucid.public import later as _later
 from lucid.public import publish as _publish
 from lucid.settings.documents import document as _document
 from lucid.settings.optimizers import OPTIMIZERS as _OPTIMIZERS
@@ -57,16 +57,12 @@ if TYPE_CHECKING:
 else:
     # it needs modules, which optimizers do not
     _LATER = {"swa_utils": "lucid.optim.swa_utils"}
+    _submodule, __dir__ = _later(globals(), _LATER)
 
     def __getattr__(name: str) -> object:
         if name == "SparseAdam":
             raise AttributeError("lucid.optim has no SparseAdam, as there are no sparse tensors: use Adam")
-        if name not in _LATER:
-            raise AttributeError(f"module 'lucid.optim' has no attribute {name!r}")
-        return import_module(_LATER[name])
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return _submodule(name)
 
 
 __all__ = [

@@ -11,10 +11,8 @@ from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 
@@ -78,7 +76,7 @@ class Adagrad(ElementwiseOptimizer):
                 self.state[param].update(state)
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the learning rate of the step."""
         return {"size": settings["lr"] / (1 + (step - 1) * settings["lr_decay"])}
 

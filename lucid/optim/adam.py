@@ -12,10 +12,8 @@ from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 
@@ -74,7 +72,7 @@ class Adam(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the settings with the corrections for the first steps, and the two kinds of decay told apart."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
         # the root of the correction of v moves out of the divisor, which spares a pass

@@ -11,10 +11,8 @@ from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 
@@ -69,7 +67,7 @@ class Adamax(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the decays, and the learning rate with the correction for the first steps."""
         beta1, beta2 = settings["betas"]
         return {"beta1": beta1, "beta2": beta2, "size": settings["lr"] / (1 - beta1**step)}

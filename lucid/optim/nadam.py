@@ -11,10 +11,8 @@ from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 
@@ -77,7 +75,7 @@ class NAdam(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the settings with the shares of gradient and mean, and the product of momenta, in float32."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
         momentum, following = (beta1 * (1 - 0.5 * 0.96 ** (t * settings["momentum_decay"])) for t in (step, step + 1))

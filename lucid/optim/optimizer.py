@@ -10,7 +10,7 @@ from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of, with_grads
 from lucid.autograd.hooks.firing import every_step_hook, fire
 from lucid.autograd.hooks.owning import KINDS, TableAttribute
-from lucid.autograd.hooks.table import register
+from lucid.autograd.hooks.table import RemovableHandle, register
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.base.capture import captures, note_assigned
 from lucid.base.interrupts import uninterrupted
@@ -29,7 +29,6 @@ from lucid.tensor import Tensor
 if TYPE_CHECKING:
     from collections import defaultdict
 
-    from lucid.autograd.hooks.table import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -132,11 +131,11 @@ class Optimizer:
         vars(self).pop("_stepping", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "state":
+            note_replaced(vars(self).get("state"))
         if name in KINDS:
             getattr(type(self), name).put(self, value)
         else:
-            if name == "state":
-                note_replaced(vars(self).get("state"))
             object.__setattr__(self, name, value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -145,15 +144,10 @@ class Optimizer:
             cls.step = with_step_hooks(cls.__dict__["step"])
 
     def __repr__(self) -> str:
-        groups = [
-            "\n".join(
-                [
-                    f"Parameter Group {number}",
-                    *(f"    {name}: {group[name]}" for name in sorted(group) if name != "params"),
-                ]
-            )
-            for number, group in enumerate(self.param_groups)
-        ]
+        groups: list[str] = []
+        for number, group in enumerate(self.param_groups):
+            settings = [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+            groups.append("\n".join([f"Parameter Group {number}", *settings]))
         return f"{type(self).__name__} (\n" + "\n\n".join(groups) + "\n)"
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
@@ -189,8 +183,7 @@ class Optimizer:
                 f"param_group: expected all parameters with names or all without, got {len(named)} of {len(entries)} "
                 "with one"
             )
-        params: list[Any] = [entry[1] for entry in named] or entries
-        group: Group = {**self.defaults, **param_group, "params": params}
+        group: Group = {**self.defaults, **param_group, "params": [entry[1] for entry in named] or entries}
         if named:
             group["param_names"] = [entry[0] for entry in named]
         refuse_missing(group)
@@ -302,12 +295,9 @@ class Optimizer:
         for name in self.state_names(group) or ():
             if name in self.scalars:
                 continue
-            try:
-                columns.append([state[name].array.shape for state in states])
-            except KeyError:
-                # of some it is made in this step
-                pairs = zip(states, shapes, strict=True)
-                columns.append([state[name].array.shape if name in state else shape for state, shape in pairs])
+            # of some it is made in this step
+            pairs = zip(states, shapes, strict=True)
+            columns.append([state[name].array.shape if name in state else shape for state, shape in pairs])
         for column in columns:
             if column != shapes:
                 shape, other = next((a, b) for a, b in zip(shapes, column, strict=True) if a != b)

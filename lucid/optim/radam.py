@@ -11,10 +11,8 @@ from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 
@@ -67,7 +65,7 @@ class RAdam(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the settings with the size of the step, and whether the mean square divides, 1 or 0."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
         decay_power, longest = beta2**step, 2 / (1 - beta2) - 1

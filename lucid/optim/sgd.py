@@ -12,8 +12,6 @@ from lucid.optim.base.slots import Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
@@ -75,7 +73,7 @@ class SGD(ElementwiseOptimizer):
             )
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return how much of a direction momentum takes: the first one whole."""
         return {"fresh": m.where(step > 1, 1 - settings["dampening"], 1)}
 

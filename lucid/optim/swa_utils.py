@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
-from lucid.base.device import as_device
+from lucid.base.device import Device, as_device
 from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.creation.data import tensor
-from lucid.optim.lr_scheduler.groups import Rate, beside, per_group, require
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, beside, per_group, require
 from lucid.settings.documents import document
 from lucid.settings.optimizers import rate, share
 from lucid.settings.schedules import SCHEDULES, scheduled
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype
     from lucid.optim.optimizer import Optimizer
 
 __all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
     "update_bn",
-]
+]  # fmt: skip
 
 Average: TypeAlias = Callable[[Tensor, Tensor, "Tensor | int"], Tensor]
 """From an average, what is new, and the number of models in the average so far, the new average."""
@@ -248,7 +238,7 @@ class AveragedModel(Module):
 
 
 def _tensors(model: Module, buffers: bool) -> list[Tensor]:
-    return [*chain(model.parameters(), model.buffers() if buffers else ())]
+    return [*model.parameters(), *(model.buffers() if buffers else ())]
 
 
 def _copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:

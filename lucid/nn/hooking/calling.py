@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
@@ -22,8 +22,6 @@ from lucid.nn.hooking.tables import everywhere, global_tables
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.autograd.hooks.table import ActiveHooks, Entry
 
 
@@ -172,14 +170,13 @@ class Call:
         """Return a description of the owner of the hooks, for messages."""
         return module_path(self.module)
 
-    def fire_pre_hooks(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments after the forward pre-hooks."""
+    def fire_pre_hooks(self) -> None:
+        """Let the forward pre-hooks replace the arguments."""
         module = self.module
         hooks = module._forward_pre_hooks.snapshot(module._forward_pre_hooks_with_kwargs)  # noqa: SLF001
         if everywhere:
             hooks = global_tables.forward_pre.snapshot() + hooks
         fire(hooks, self.call_pre_hook, None, "forward pre-hook", self.owner)
-        return self.args, self.kwargs
 
     def call_pre_hook(self, hook: Entry, _: None) -> None:
         """Let one hook replace the arguments."""

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.hooks.firing import every_step_hook
-from lucid.autograd.hooks.table import register
-from lucid.nn.hooking.forms import is_full_backward_hook
+from lucid.autograd.hooks.table import RemovableHandle, register
+from lucid.nn.hooking.registration import is_full_backward_hook
 from lucid.nn.hooking.tables import global_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lucid.autograd.hooks.table import RemovableHandle
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:

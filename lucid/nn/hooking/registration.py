@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.context import in_context
-from lucid.autograd.hooks.firing import every_step_hook
+from lucid.autograd.hooks.firing import check_callable, every_step_hook, hook_name
 from lucid.autograd.hooks.owning import TableAttribute
 from lucid.autograd.hooks.table import HookTable, RemovableHandle, register
+from lucid.errors import HookTypeError, warn
 from lucid.nn.hooking.boundary import FULL, PRE, Form
-from lucid.nn.hooking.forms import is_full_backward_hook, takes_pytorch_form
 from lucid.nn.hooking.in_call import InCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Hook = Callable[..., Any]
+
+
+def takes_pytorch_form(hook: Callable[..., Any], theirs: int, ours: int, where: str) -> bool:
+    """Return whether `hook` is called with PyTorch's arguments rather than with lucid's own, fewer or more.
+
+    Parameters
+    ----------
+    hook : callable
+        What is being registered. One that can take either form, such as ``*args``, gets PyTorch's; so does a callable
+        whose signature Python does not know.
+    theirs, ours : int
+        How many positional arguments the two forms have.
+    where : str
+        The registration, for the message.
+
+    Raises
+    ------
+    HookTypeError
+        If it is not callable, or can take neither form.
+    """
+    check_callable(hook, where)
+    try:
+        signature = inspect.signature(hook)
+    except (TypeError, ValueError):
+        return True
+    for count in (theirs, ours):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            continue
+        return count == theirs
+    raise HookTypeError(
+        f"{where}: expected a hook of {ours} positional arguments, or of {theirs} as in PyTorch, got "
+        f"{hook_name(hook)} with the signature {signature}"
+    )
+
+
+def is_full_backward_hook(hook: Callable[..., Any], where: str, instead: str) -> bool:
+    """Return whether a backward hook takes (module, grad_input, grad_output) rather than (tensor, grad): that warns.
+
+    Parameters
+    ----------
+    hook, where
+        As for `takes_pytorch_form`.
+    instead : str
+        The registration that such a hook is meant for.
+
+    Raises
+    ------
+    HookTypeError
+        If it is not callable, or can take neither form.
+    """
+    full = takes_pytorch_form(hook, 3, 2, where)
+    if full:
+        warn(
+            f"{where}: a hook of three arguments (module, grad_input, grad_output) is a full backward hook: register "
+            f"it with {instead}",
+            FutureWarning,
+        )
+    return full
 
 
 class HookMethods:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.hooks.registration import changing
-from lucid.autograd.hooks.table import ActiveHooks, HookTable
+from lucid.autograd.hooks.table import ActiveHooks, Entry, HookTable
 from lucid.errors import HookTypeError
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from lucid.autograd.hooks.table import Entry
     from lucid.nn.module.module import Module
 
 

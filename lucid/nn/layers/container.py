@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast, overload
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, Self, cast, overload
 
 from lucid.arguments import checked, unfit
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.module.module import Module, indented
 from lucid.nn.module.paths import adopt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Self
 
 
 def positive(number: int) -> int:
@@ -191,19 +188,13 @@ class ModuleList(Numbered):
     def __repr__(self) -> str:
         if not len(self):
             return f"{self._get_name()}()"
-        runs: list[tuple[int, int, str]] = []
-        for index, module in enumerate(self):
-            text = repr(module)
-            if runs and runs[-1][2] == text:
-                runs[-1] = (runs[-1][0], index, text)
-            else:
-                runs.append((index, index, text))
-        lines = [
-            f"({first}): {indented(text)}"
-            if first == last
-            else f"({first}-{last}): {last - first + 1} x {indented(text)}"
-            for first, last, text in runs
-        ]
+        lines: list[str] = []
+        first = 0
+        for text, equal in groupby(map(repr, self)):
+            count = len(list(equal))
+            numbers = f"({first}): " if count == 1 else f"({first}-{first + count - 1}): {count} x "
+            lines.append(numbers + indented(text))
+            first += count
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 

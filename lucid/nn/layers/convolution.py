@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
-from lucid.nn.layers.layer import draw_uniform, per_axis
+from lucid.nn.layers.layer import draw_uniform, empty_parameter, per_axis
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import words
 
@@ -41,7 +40,6 @@ class Convolution(Module):
 
     axes = 0
     transposed = False
-    weight: Parameter
     bias: Parameter | None
 
     @ranged
@@ -63,11 +61,10 @@ class Convolution(Module):
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
                 raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
-        axes = self.axes
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = per_axis(kernel_size, axes)
-        self.stride = per_axis(stride, axes)
+        self.kernel_size = per_axis(kernel_size, self.axes)
+        self.stride = per_axis(stride, self.axes)
         if isinstance(padding, str):
             if padding not in {"same", "valid"}:
                 raise SettingError(
@@ -75,9 +72,9 @@ class Convolution(Module):
                 )
             if padding == "same" and any(step != 1 for step in self.stride):
                 raise SettingError("padding='same' is not supported for strided convolutions: use padding=int")
-        self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, axes)
-        self.dilation = per_axis(dilation, axes)
-        self.output_padding = (0,) * axes
+        self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, self.axes)
+        self.dilation = per_axis(dilation, self.axes)
+        self.output_padding = (0,) * self.axes
         self.groups = groups
         self.padding_mode = padding_mode
         channels = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)

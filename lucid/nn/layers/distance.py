@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
+from lucid.nn.layers.layer import declared
 from lucid.nn.module.module import Module
 from lucid.settings.checks import ranged
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared
 from lucid.settings.ranges import SHARE
 
 if TYPE_CHECKING:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
-from lucid.nn.layers.declared import declared
+from lucid.nn.layers.layer import declared, empty_parameter
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.nn.parameter import Parameter
 from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from dataclasses import InitVar
-    from typing import Self
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared
 from lucid.ops.shape.reshape import flatten, unflatten
 from lucid.settings.checks import ranged
 

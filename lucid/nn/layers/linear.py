@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.nn.layers.layer import Layer, draw_uniform, draw_within
+from lucid.nn.layers.layer import Layer, draw_uniform, draw_within, empty_parameter
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.linear import bilinear, linear
 from lucid.settings.checks import ranged
 
@@ -47,9 +46,6 @@ class Linear(Layer):
 
     _shown = ("in_features", "out_features")
 
-    in_features: int
-    out_features: int
-    weight: Parameter
     bias: Parameter | None
 
     @ranged
@@ -94,7 +90,6 @@ class Bilinear(Layer):
 
     _shown = ("in1_features", "in2_features", "out_features")
 
-    weight: Parameter
     bias: Parameter | None
 
     @ranged

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self, TypeAlias
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
@@ -14,11 +14,6 @@ from lucid.errors import ArgumentError
 from lucid.nn.layers.container import named_entries, position_in
 from lucid.nn.module.module import Module, ModuleAttributeError
 from lucid.nn.parameter import Buffer, Parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Self
-
 
 Entries: TypeAlias = "Mapping[str, Any] | ParameterDict | Iterable[tuple[str, Any]]"
 

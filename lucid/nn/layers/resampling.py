@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared
 from lucid.ops.resampling.interpolation import MODES
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import words

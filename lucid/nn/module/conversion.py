@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.base.capture import changes
-from lucid.base.device import as_device
+from lucid.base.device import Device, as_device
 from lucid.base.dtype import as_dtype
 from lucid.base.sharing import shared
 from lucid.errors import DtypeError, SettingError
 from lucid.nn.module.tree import Tree
 from lucid.nn.parameter import UninitializedTensorMixin
-from lucid.ops.base.formats import check_memory_format
+from lucid.ops.base.formats import check_memory_format, memory_format
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation.filling import empty_like
 from lucid.tensor.conversion import is_dtype, move, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
-
-    from lucid.base.device import Device
-    from lucid.ops.base.formats import memory_format
 
 
 class Conversion(Tree):
@@ -39,12 +35,9 @@ class Conversion(Tree):
         parameters = dict.fromkeys(p for module in modules for p in module._parameters.values() if p is not None)  # noqa: SLF001
         with no_grad():
             # of those that have no elements yet, what says their dtype and device
-            data = [
-                (whole, applied(fn, whole))
-                for whole in (p.blank if isinstance(p, UninitializedTensorMixin) else p for p in parameters)
-            ]
-            grads = [grad for parameter in parameters if (grad := grad_of(parameter)) is not None]
-            data += [(grad, applied(fn, grad)) for grad in grads]
+            wholes: list[Any] = [p.blank if isinstance(p, UninitializedTensorMixin) else p for p in parameters]
+            wholes += [grad for parameter in parameters if (grad := grad_of(parameter)) is not None]
+            data = [(whole, applied(fn, whole)) for whole in wholes]
         shared: dict[int, Any] = {}
         buffers: list[tuple[dict[str, Any], str, Any]] = []
         for module in modules:
@@ -177,8 +170,6 @@ class Conversion(Tree):
         CudaUnavailableError
             If there is none.
         """
-        if isinstance(device, int):
-            device = f"cuda:{device}"
         return self.to("cuda" if device is None else device)
 
     def float(self) -> Self:

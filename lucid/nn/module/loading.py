@@ -22,21 +22,6 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.table import Entry
 
 
-class Change(NamedTuple):
-    """One step of a load.
-
-    Attributes
-    ----------
-    do : callable
-        Makes the change.
-    keep : callable
-        Takes a copy of the old state and returns what brings it back.
-    """
-
-    do: Callable[[], Any]
-    keep: Callable[[], Callable[[], Any]]
-
-
 class HookKeys(NamedTuple):
     """The argument of a load's hooks in PyTorch's form."""
 
@@ -64,7 +49,8 @@ class Loading:
         self.missing: list[str] = []
         self.unexpected: list[str] = []
         self.errors: list[str] = []
-        self._changes: list[Change] = []
+        # what makes each change, and what takes a copy of the old state and returns what brings it back
+        self._changes: list[tuple[Callable[[], Any], Callable[[], Callable[[], Any]]]] = []
         self._undo: list[Callable[[], Any]] = []
         # where each tensor of the tree stands, if entries are assigned: tied ones stay so
         self._places: dict[Any, list[tuple[dict[str, Any], str]]] = {}
@@ -100,7 +86,7 @@ class Loading:
 
             return restore
 
-        self._changes.append(Change(lambda: copy(value), keep))
+        self._changes.append((lambda: copy(value), keep))
 
     def materialize(self, target: Any, like: Any) -> None:
         """Give a tensor without elements the shape of another one, as long as the load does not fail."""
@@ -147,7 +133,7 @@ class Loading:
                 if before is not value:
                     changes.replace(before)
 
-        self._changes.append(Change(change, keep))
+        self._changes.append((change, keep))
 
     def _set_trained(self, parameter: Parameter, trained: bool) -> None:
         """Let a parameter of the caller's be trained or frozen, as long as the load does not fail."""
@@ -213,10 +199,10 @@ class Loading:
 
     def make_changes(self, *, careful: bool = False) -> None:
         """Make the changes noted so far, keeping the old values if that is to be `careful`."""
-        for change in self._changes:
+        for change, keep in self._changes:
             if careful:
-                self._undo.append(change.keep())
-            change.do()
+                self._undo.append(keep())
+            change()
         self._changes.clear()
 
     def _look_at(self, module: Any, entries: dict[str, Any], prefix: str) -> None:

@@ -64,11 +64,6 @@ class Module(Conversion, StateMethods):
 
     call_super_init: bool = False
 
-    training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Any]
-    _non_persistent_buffers_set: set[str]
-    _modules: dict[str, Module | None]
     _active_hooks: ActiveHooks
 
     def __init__(self, *args: object, **kwargs: object) -> None:

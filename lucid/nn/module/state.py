@@ -33,8 +33,6 @@ class IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
-    __str__ = __repr__
-
 
 class StateDict(OrderedDict[str, Any]):
     """A state dict: names and values in order, with the layout versions of the modules in `_metadata`."""
@@ -155,8 +153,7 @@ class StateMethods(Tree):
             if module is None:
                 continue
             # only one that a module has for itself need be called: the other would keep a copy to go back to
-            own = getattr(module.state_dict, "__func__", None) is not StateMethods.state_dict
-            if own:
+            if getattr(module.state_dict, "__func__", None) is not StateMethods.state_dict:
                 module.state_dict(destination=made, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
             else:
                 module._gather(made, f"{prefix}{name}.", keep_vars)  # noqa: SLF001

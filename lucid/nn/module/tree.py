@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.errors import SettingError
 from lucid.nn.hooking.registration import HookMethods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Self
 
     from lucid.nn.module.module import Module
     from lucid.nn.parameter import Parameter
@@ -150,8 +149,7 @@ class Tree(HookMethods):
             if not hasattr(module, step):
                 raise AttributeError(f"{type(module).__name__} has no attribute `{step}` (in the path {target!r})")
             module = getattr(module, step)
-            known: Any = Tree
-            if not isinstance(module, known):
+            if not isinstance(cast("object", module), Tree):
                 raise AttributeError(  # noqa: TRY004  the path is at fault
                     f"`{step}` is not an nn.Module (in the path {target!r})"
                 )
@@ -186,8 +184,7 @@ class Tree(HookMethods):
         """
         if not target:
             raise SettingError("set_submodule: expected the path of a submodule, got an empty one")
-        known: Any = Tree
-        if not isinstance(module, known):
+        if not isinstance(cast("object", module), Tree):
             raise SettingError(f"set_submodule: expected an nn.Module for {target!r}, got {type(module).__name__}")
         path, _, name = target.rpartition(".")
         parent: Any = self.get_submodule(path)

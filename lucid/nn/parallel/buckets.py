@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import grad_of, wrap
+from lucid.autograd.base import TensorBase, grad_of, wrap
 from lucid.base.arrays import namespace, on
 from lucid.base.device import device_of
+from lucid.collectives.memory import Target
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -39,6 +39,14 @@ def divided(parameters: Sequence[Parameter], order: Iterable[int], mib: float) -
     return groups
 
 
+def store(tensor: TensorBase, array: Any, what: str) -> None:
+    """Set the values of a tensor in place; errors call it `what`."""
+    target = Target(tensor, what)
+    with on(target.array):
+        target.array[...] = array
+    target.mark_written()
+
+
 class Bucket:
     """The memory of some gradients, and how far it has come in a pass.
 
@@ -50,7 +58,7 @@ class Bucket:
         Of its parameters, in the order of `module.parameters()`.
     buffer : array
         One behind the other; made when it is first filled.
-    left : int
+    remaining : int
         How many of them have no gradient yet in this pass.
     work : Work, Future or None
         What sends it; None as long as it is not sent.
@@ -76,15 +84,11 @@ class Bucket:
         self.done: float | None = None
         self.waited = 0.0
 
-    @property
-    def size(self) -> int:
-        """How many elements it has."""
-        return sum(parameter.array.size for parameter in self.parameters)
-
     def _make(self) -> None:
         like = self.parameters[0].array
+        size = sum(parameter.array.size for parameter in self.parameters)
         with on(like):
-            self.buffer = namespace(like).empty(self.size, accumulation_dtype(like.dtype) if self.wide else like.dtype)
+            self.buffer = namespace(like).empty(size, accumulation_dtype(like.dtype) if self.wide else like.dtype)
         self.divide()
 
     def divide(self) -> None:
@@ -111,11 +115,6 @@ class Bucket:
         """Return the parameters' own gradients in this process, arrays or None."""
         grads = [grad_of(parameter) for parameter in self.parameters]
         return [None if grad is None else grad.array for grad in grads]
-
-    def finished(self, began: float) -> None:
-        """Take note that it is back, and was waited for since `began`."""
-        self.done = time.perf_counter()
-        self.waited = self.done - began
 
 
 class GradBucket:

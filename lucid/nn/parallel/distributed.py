@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.hooks.firing import check_callable
-from lucid.autograd.hooks.table import HookTable, register
+from lucid.autograd.hooks.table import HookTable, RemovableHandle, register
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
@@ -27,7 +27,6 @@ from lucid.nn.parallel.shards import check_shards, shards_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from lucid.autograd.hooks.table import RemovableHandle
     from lucid.nn.parallel.buckets import GradBucket
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from functools import partial
 from operator import attrgetter, call
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +16,17 @@ from lucid.autograd.modes.state import thread
 from lucid.base.arrays import astype, on
 from lucid.base.capture import capture_of_this_thread
 from lucid.base.device import device_of
-from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced, broadcasted
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import CaptureError, DistributedError, GraphError, HookTypeError
 from lucid.nn.parallel.agreement import same
-from lucid.nn.parallel.buckets import Bucket, GradBucket, divided
+from lucid.nn.parallel.buckets import Bucket, GradBucket, divided, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from lucid.autograd.engine.passes import Pass
-    from lucid.autograd.hooks.table import HookTable
+    from lucid.autograd.hooks.table import Entry, HookTable
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.parameter import Parameter
 
@@ -126,7 +126,7 @@ class Reducer:
 
     def _kinds_of(self) -> list[Any]:
         """Return the dtype, shape and device of each parameter, the properties that decide the buckets."""
-        return [(array.dtype, array.shape, device_of(array)) for array in (each.array for each in self.parameters)]
+        return [(array.dtype, array.shape, device_of(array)) for array in self._arrays()]
 
     def _reset(self) -> None:
         self._pass = None
@@ -206,7 +206,8 @@ class Reducer:
             )
             return
         engine = self.group.engine(device_of(bucket.buffer).type, "DistributedDataParallel")
-        text = f"bucket {bucket.index} ({self._shown(bucket)}; {bucket.buffer.nbytes / 2**20:.2f} MiB)"
+        names = _listed([self.names[number] for number in bucket.numbers])
+        text = f"bucket {bucket.index} ({names}; {bucket.buffer.nbytes / 2**20:.2f} MiB)"
         if self.tree:
             bucket.work = self.group.begin(
                 engine, "all_reduce", f"{text} as a tree", lambda: engine.tree_all_reduce(bucket.buffer), phases=2
@@ -215,11 +216,6 @@ class Reducer:
             bucket.work = self.group.begin(
                 engine, "all_reduce", text, lambda: engine.all_reduce(bucket.buffer, ReduceOp.AVG)
             )
-
-    def _shown(self, bucket: Bucket) -> str:
-        names = [self.names[number] for number in bucket.numbers]
-        more = len(names) - MOST_NAMES
-        return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
     # ---- at the end ----
 
@@ -247,16 +243,15 @@ class Reducer:
                 if again[bucket.index]:
                     self._receive(bucket)
                     self._send(bucket)
-            waited = 0.0
             for bucket in self.buckets:
                 began = time.perf_counter()
                 self._receive(bucket)
-                bucket.finished(began)
-                waited += bucket.waited
+                bucket.done = time.perf_counter()
+                bucket.waited = bucket.done - began
                 self._write(bucket, used)
                 self._fire(bucket, used)
             self.passes += 1
-            self._log(waited)
+            self._log()
             if not self.settled and capture_of_this_thread() is None:
                 self._settle()
         finally:
@@ -282,9 +277,8 @@ class Reducer:
         """Raise `CaptureError` if results of other processes would have to be read."""
         missing = [name for number, name in enumerate(self.names) if number not in self._touched]
         if missing:
-            more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
             raise CaptureError(
-                f"DistributedDataParallel: {', '.join(missing[:MOST_NAMES])}{more} got no gradient, and a capture does "
+                f"DistributedDataParallel: {_listed(missing)} got no gradient, and a capture does "
                 "not read which parameters have one in other processes: let every parameter take part in each captured "
                 "step, set requires_grad=False before the module is wrapped, or do not capture"
             )
@@ -348,10 +342,7 @@ class Reducer:
                 f"DistributedDataParallel: the gradient of {name} is on the graph (create_graph=True), and the mean of "
                 "processes has no derivative: take second derivatives of the module itself, `.module`"
             )
-        target = Target(grad, f"DistributedDataParallel: gradient of {name}")
-        with on(target.array):
-            target.array[...] = view
-        target.mark_written()
+        store(grad, view, f"DistributedDataParallel: gradient of {name}")
 
     def _fire(self, bucket: Bucket, used: Any) -> None:
         entries = self.hooks.snapshot() if self.hooks else ()
@@ -360,13 +351,7 @@ class Reducer:
         for number, parameter in zip(bucket.numbers, bucket.parameters, strict=True):
             if used[number]:
                 fired = [entry for entry in entries if entry.option is None or number in entry.option]
-                fire(
-                    fired,
-                    lambda hook, _, parameter=parameter: _call_reduced(hook.func, parameter),
-                    None,
-                    "reduced grad hook",
-                    self.names[number],
-                )
+                fire(fired, partial(_call_reduced, parameter), None, "reduced grad hook", self.names[number])
 
     def _settle(self) -> None:
         """Make the buckets anew in the order of the gradients of the first process."""
@@ -375,10 +360,10 @@ class Reducer:
         agreed = broadcasted(self.group, np.array(order, np.int64), 0, "order of gradients")
         self._arrange([int(number) for number in agreed])
 
-    def _log(self, waited: float) -> None:
+    def _log(self) -> None:
         self.report = {
             "passes": self.passes,
-            "waited": waited,
+            "waited": sum(bucket.waited for bucket in self.buckets),
             "buckets": [
                 {
                     "index": bucket.index,
@@ -395,8 +380,14 @@ class Reducer:
         }
 
 
-def _call_reduced(hook: Callable[[Parameter], object], parameter: Parameter) -> None:
-    result = hook(parameter)
+def _listed(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _call_reduced(parameter: Parameter, hook: Entry, _: None) -> None:
+    result = hook.func(parameter)
     if result is not None:
         raise HookTypeError(
             f"reduced grad hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"

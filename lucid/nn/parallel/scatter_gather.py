@@ -39,9 +39,8 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
             return [value] * len(devices)
         kind: Any = type(cast("object", value))
         if isinstance(value, dict):
-            columns = map(parts, whole.values())
             # of each a copy, as a `defaultdict` cannot be made of entries alone
-            made = [(copy.copy(whole), row) for row in zip(*columns, strict=False)]
+            made = [(copy.copy(whole), row) for row in zip(*map(parts, whole.values()), strict=False)]
             for part, row in made:
                 part.update(zip(whole, row, strict=True))
             return [part for part, _ in made]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,11 +12,11 @@ from lucid.base.arrays import astype, copied, on
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.random.generator import Generator, default_generator_for, get_rng_states, set_rng_states
-from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import SettingError, ShapeError
-from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
+from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm, tree_summed
+from lucid.nn.parallel.buckets import store
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -258,7 +257,7 @@ class _Buffers:
                 setattr(owner, key, buffer)
             if self._version(buffer) != self._versions[index]:
                 self._changed[index] = 1
-                _store(buffer, self._first[index])
+                store(buffer, self._first[index], "DistributedDataParallel: buffer")
                 self._versions[index] = self._version(buffer)
 
     def join(self, group: ProcessGroup, shards: int) -> None:
@@ -274,21 +273,11 @@ class _Buffers:
                 extremes = all_reduced(group, np.array([number, -number]), ReduceOp.MAX, f"values of buffer {name}")
                 if extremes[0] != -extremes[1]:
                     raise _unlike(name)
-                _store(buffer, self._same[index])
+                store(buffer, self._same[index], "DistributedDataParallel: buffer")
                 continue
             total = self._sums[index].total()
-            engine = group.engine(device_of(total).type, "DistributedDataParallel")
-            group.begin(
-                engine, "all_reduce", f"buffer {name} as a tree", partial(engine.tree_all_reduce, total), phases=2
-            ).wait()
-            _store(buffer, total / shards)
-
-
-def _store(buffer: TensorBase, array: Any) -> None:
-    target = Target(buffer, "DistributedDataParallel: buffer")
-    with on(target.array):
-        target.array[...] = array
-    target.mark_written()
+            tree_summed(group, total, "DistributedDataParallel", f"buffer {name} as a tree")
+            store(buffer, total / shards, "DistributedDataParallel: buffer")
 
 
 def _unlike(name: str) -> SettingError:

@@ -76,6 +76,14 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     return module
 
 
+def _tensor_of(module: Module, name: str) -> Any:
+    """Return the parameter or buffer of a name; a SettingError says that there is none."""
+    tensor = getattr(module, name, None)
+    if not isinstance(tensor, TensorBase):
+        raise SettingError(f"{type(module).__name__} has no parameter or buffer with name {name!r}")
+    return tensor
+
+
 class _SpectralNorm(Module):
     _u: Any
     _v: Any
@@ -150,12 +158,9 @@ def spectral_norm(
     >>> [name for name, _ in layer.named_buffers()]
     ['parametrizations.weight.0._u', 'parametrizations.weight.0._v']
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, TensorBase):
-        raise SettingError(f"{type(module).__name__} has no parameter or buffer with name {name!r}")
-    tensor: Any = weight
     rows = norms.dim_of_outputs(module) if dim is None else dim
-    return register_parametrization(module, name, _SpectralNorm(tensor, n_power_iterations, rows, eps))
+    made = _SpectralNorm(_tensor_of(module, name), n_power_iterations, rows, eps)
+    return register_parametrization(module, name, made)
 
 
 @checked
@@ -194,10 +199,6 @@ def orthogonal(
     >>> bool(lucid.dist(layer.weight.T @ layer.weight, lucid.eye(20)) < 1e-4)
     True
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, TensorBase):
-        raise SettingError(f"{type(module).__name__} has no parameter or buffer with name {name!r}")
-    tensor: Any = weight
-    map_name = check_map(tensor, orthogonal_map)
-    made = Orthogonal(tuple(tensor.shape), map_name, use_trivialization=use_trivialization)
+    weight = _tensor_of(module, name)
+    made = Orthogonal(tuple(weight.shape), check_map(weight, orthogonal_map), use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

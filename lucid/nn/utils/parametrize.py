@@ -384,8 +384,7 @@ def transfer_parametrizations_and_params(
         If `from_module` has no parametrization of the tensor.
     """
     own: Any = _parametrizations(from_module) or {}
-    names = list(own) if tensor_name is None else [tensor_name]
-    for name in names:
+    for name in list(own) if tensor_name is None else [tensor_name]:
         if name not in own:
             raise ArgumentError(f"{type(from_module).__name__} does not have a parametrization on {name!r}")
         if not hasattr(to_module, name):

@@ -139,11 +139,9 @@ def global_unstructured(
             ]
         )
         masks = PruningContainer(method).compute_mask(scores, before)
-    start = 0
-    for (module, name), tensor in zip(places, tensors, strict=True):
-        stop = start + tensor.numel()
-        custom_from_mask(module, name, masks[start:stop].reshape(tensor.shape))
-        start = stop
+    parts = masks.split([tensor.numel() for tensor in tensors])
+    for (module, name), tensor, mask in zip(places, tensors, parts, strict=True):
+        custom_from_mask(module, name, mask.reshape(tensor.shape))
 
 
 @checked

@@ -89,8 +89,7 @@ class BasePruningMethod(Computing):
         whole: Any = vars(module)["_parameters"].get(name if before is None else f"{name}_orig")
         if whole is None:
             raise SettingError(f"prune: {type(module).__name__} has no parameter with name {name!r}")
-        pruned = whole if before is None else before.apply_mask(module)
-        scores = scores_of(importance_scores, pruned)
+        scores = scores_of(importance_scores, whole if before is None else before.apply_mask(module))
         result: BasePruningMethod = method
         if before is None:
             default = ones_like(whole.detach())

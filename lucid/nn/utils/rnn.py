@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Self
 
     Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -167,9 +166,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 def _lengths_of(name: str, lengths: Tensor | Sequence[int] | Integers) -> Integers:
     """Return lengths as an array; those on a device are refused, as their values would have to be waited for."""
-    if isinstance(lengths, Tensor):
-        if lengths.is_cuda:
-            raise DeviceError(f"{name}: expected lengths on the CPU, got them on {lengths.device}: use lengths.cpu()")
+    if isinstance(lengths, Tensor) and lengths.is_cuda:
+        raise DeviceError(f"{name}: expected lengths on the CPU, got them on {lengths.device}: use lengths.cpu()")
     array = np.asarray(lengths.numpy(force=True) if isinstance(lengths, Tensor) else lengths)
     if array.size and array.dtype.kind not in "iu":
         raise unfit(lengths, "integers", "lengths")

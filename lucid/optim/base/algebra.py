@@ -12,13 +12,12 @@ import numpy as np
 
 from lucid.ops.base.formula.chain import chain_in_place, conditions
 from lucid.ops.base.formula.functor import expressions
-from lucid.ops.base.formula.trace import Symbol, Tracer, behind_operands, trace
+from lucid.ops.base.formula.trace import Node, Symbol, Traced, Tracer, behind_operands, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lucid.cuda.launch.kernels import Kernel
-    from lucid.ops.base.formula.trace import Node, Traced
     from lucid.optim.base.elementwise import ElementwiseOptimizer
 
     Chain: TypeAlias = Callable[..., None]
@@ -150,8 +149,7 @@ def source_of(kind: type[ElementwiseOptimizer], plain: Sequence[str], flags: Seq
     struct = f"{kind.kernel.capitalize()}Numbers"
     parts = [f"struct {struct} {{\n    double {', '.join(plain)};\n}};\n"]
     for names, absent, name in state_forms(kind):
-        traced = Step(kind.formula, absent, None).traced()
-        parts.append(_kernel(name, struct, traced, flags, 2 + len(names)))
+        parts.append(_kernel(name, struct, Step(kind.formula, absent, None).traced(), flags, 2 + len(names)))
     parts.append(_numbers_kernel(kind, struct, plain))
     return "namespace lucid {\n\n" + "\n".join(parts) + "\n}  // namespace lucid\n"
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base import gpu
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace, on
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.base.arrays import Array
 
 # Six blocks of it (parameter, gradient, two moments, two temporaries) lie in a last-level cache of 4 MiB. Smaller ones
 # cost more in NumPy calls than a nearer cache gives back; without blocks every pass goes to memory, for twice the time.
@@ -39,11 +37,11 @@ def update_in_blocks(chain: Callable[..., None], temporaries: int, row: list[Arr
     numbers : dict
         As the chain calls them.
     """
-    arrays = [_as_real(array) for array in row]
+    arrays = [array[..., None].view(array.real.dtype) if array.dtype.kind == "c" else array for array in row]
     xp = namespace(row[0])
     work = accumulation_dtype(arrays[0].dtype)
     if xp is not np:
-        with gpu.use_device(gpu.device_index(row[0])):
+        with on(row[0]):
             spare = [xp.empty(arrays[0].shape, work) for _ in range(temporaries)]
             _apply(chain, xp, arrays, spare, work, numbers)
         return
@@ -57,10 +55,6 @@ def update_in_blocks(chain: Callable[..., None], temporaries: int, row: list[Arr
         for start in range(0, count, length):
             block = [array[start : start + length] for array in arrays]
             _apply(chain, np, block, [array[: len(block[0])] for array in spare], work, numbers)
-
-
-def _as_real(array: Array) -> Array:
-    return array[..., None].view(array.real.dtype) if array.dtype.kind == "c" else array
 
 
 def _apply(

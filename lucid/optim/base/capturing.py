@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -18,18 +18,13 @@ from lucid.optim.base.slots import counts_on_device
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from lucid.optim.base.declared import DeclaredOptimizer
     from lucid.optim.base.elementwise import ElementwiseOptimizer
+    from lucid.optim.base.forms import Form
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
-
-
-class _Written(Protocol):
-    """The memory of settings that a graph reads."""
-
-    def write(self, values: Sequence[float]) -> None: ...
 
 
 def check_capture(optimizer: DeclaredOptimizer, by_group: list[list[Tensor]]) -> None:
@@ -96,7 +91,7 @@ def followed(optimizer: DeclaredOptimizer, group: Group, names: Collection[str])
     return {name: wrap(memory.array[position]) for position, name in enumerate(names)}
 
 
-def refresh(optimizer: DeclaredOptimizer, group: Group, place: _Written, names: Collection[str]) -> None:
+def refresh(optimizer: DeclaredOptimizer, group: Group, place: SettingsMemory | Form, names: Collection[str]) -> None:
     """Have the capture of this thread write the changed settings of a group, those named, before each replay.
 
     A capture that CuPy began itself is told nothing: settings are recorded as they are.

@@ -8,12 +8,11 @@ from lucid.base import gpu
 from lucid.optim.base.capturing import check_capture
 from lucid.optim.base.settings import check_implementation
 from lucid.optim.base.slots import check_devices
-from lucid.optim.optimizer import Optimizer
+from lucid.optim.optimizer import Group, Optimizer, Params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 

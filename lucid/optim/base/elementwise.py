@@ -13,7 +13,7 @@ from lucid.optim.base.algebra import HOST, Step, source_of, state_forms
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
-from lucid.optim.base.slots import counts_on_device
+from lucid.optim.base.slots import Slot, counts_on_device
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.cuda.steps.numbers import NumbersKernel
     from lucid.ops.base.formula.trace import Node, Tracer
-    from lucid.optim.base.slots import Slot
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 
@@ -101,7 +100,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         return tuple(name for name, slot in self.slots.items() if not slot.asked_by or group[slot.asked_by])
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the numbers that the formula takes at the given step of a parameter and that are no settings.
 
         Of the numbers of the state, beside ``"step"``, they are those of after the step.
@@ -138,10 +137,10 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         attributes["_forms"] = {
             id(group): known.get(id(group)) for params, group in zip(by_group, groups, strict=True) if params
         }
-        if gpu.is_capturing():
-            check_capture(self, by_group)
         if type(self).update is not ElementwiseOptimizer.update:
             return super()._prepared(by_group)
+        if gpu.is_capturing():
+            check_capture(self, by_group)
         steps = [self._step_of(params, group) for params, group in zip(by_group, groups, strict=True) if params]
         if len(steps) > 1 and not self._are_apart(by_group):
             # each group then begins with what the ones before it leave
@@ -228,8 +227,6 @@ def _take(steps: list[Callable[[], None]]) -> None:
 
 def _turns(params: list[Tensor]) -> list[list[Tensor]]:
     """Return the parameters in lists that have none twice: one that is given twice makes two steps."""
-    if len(set(map(id, params))) == len(params):
-        return [params]
     turns: list[list[Tensor]] = []
     times: dict[int, int] = {}
     for param in params:

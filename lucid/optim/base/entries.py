@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.base.capture import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.tensor import Tensor
 
 

@@ -11,21 +11,18 @@ from lucid.autograd.base import INFERENCE, versions_of
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread
-from lucid.cuda.launch.multi_tensor import dense, step_on_device, step_tables
-from lucid.cuda.steps.numbers import RowNumbers
+from lucid.cuda.launch.multi_tensor import Table, dense, step_on_device, step_tables
+from lucid.cuda.steps.numbers import RowNumbers, StepSettings
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
-from lucid.optim.base.counts import Counts
 from lucid.optim.base.settings import numbers_of, step_settings
-from lucid.optim.base.slots import check_devices, moved
+from lucid.optim.base.slots import Counts, check_devices, moved
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lucid.base.arrays import Array
-    from lucid.cuda.launch.multi_tensor import Table
-    from lucid.cuda.steps.numbers import StepSettings
     from lucid.optim.base.elementwise import ElementwiseOptimizer
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
@@ -100,11 +97,9 @@ class Form:
         new = set(map(id, self._made))
         made_by = optimizer.numbers_kernel if asked.on_device or asked.captured else None
         resident = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
-        states = self._states_of(optimizer, params, resident) if asked.names else []
+        states = self._states_of(optimizer, params, resident)
         scalars = [name for name in asked.names if name in optimizer.scalars]
-        held: list[list[Tensor]] = [[] for _ in params]
-        if scalars:
-            held = [[state[name] for name in scalars] for state in states]
+        held = [[state[name] for name in scalars] for state in states]
         self._state = _columns(states, [name for name in asked.names if name not in scalars])
         whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
         names = ["its gradient", "itself", *[f"its {name}" for name in self._state]]
@@ -132,7 +127,7 @@ class Form:
         self.before: StateNumbers = list(grouped)
         self._batches = [self._batch(optimizer, whole, held, *batch) for batch in grouped.items()]
 
-        self._state_versions = _one_version([state[name] for state in states for name in asked.names])
+        self._changed = [*self._versions, *_one_version([state[name] for state in states for name in asked.names])]
 
         # what the next step compares
         self._counts = _columns(states, scalars)
@@ -176,8 +171,7 @@ class Form:
         """Return a batch of rows."""
         on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
         tables, others = step_tables(self._step.kernel, whole, on_cuda, len(optimizer.formula_numbers))
-        if len(on_cuda) < len(positions):
-            others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
+        others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
         counts = Counts([held[position] for position in positions], before[0])
         return _Batch(counts, positions, tables, others)
 
@@ -277,10 +271,8 @@ class Form:
         for param, state in self._made.items():
             optimizer.state[param].update(state)
         self._made = {}
-        keep_saved(*self._versions, *self._state_versions)
-        for version in self._versions:
-            version[0] += 1
-        for version in self._state_versions:
+        keep_saved(*self._changed)
+        for version in self._changed:
             version[0] += 1
         at = 0 if overflow is None else overflow.data.ptr
         addresses: list[int] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -11,16 +11,13 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.base.arrays import asarray, astype, to_device
-from lucid.base.device import CPU, device_of
+from lucid.base.device import CPU, Device, device_of
 from lucid.base.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError, warn
 from lucid.optim.base.entries import Entries
 from lucid.optim.base.slots import counts_on_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lucid.base.device import Device
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 
@@ -119,9 +116,8 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
                 f"{where} has {len(own['params'])} parameters, got {len(saved['params'])}"
             )
-        group = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
-        group = {key: _setting(value) for key, value in group.items()}
-        group["params"] = own["params"]
+        settings = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
+        group: Group = {**{key: _setting(value) for key, value in settings.items()}, "params": own["params"]}
         if "capturable" in optimizer.defaults:
             group.setdefault("capturable", own["capturable"])
         if "param_names" in own:

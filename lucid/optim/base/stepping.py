@@ -10,14 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.hooks.firing import every_step_hook, fire, hook_name
-from lucid.autograd.hooks.table import HookTable, register
+from lucid.autograd.hooks.table import Entry, HookTable, RemovableHandle, register
 from lucid.base.capture import captures, note_places
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.autograd.hooks.table import Entry, RemovableHandle
 
 # the hooks of all optimisers
 pre_hooks = HookTable("step pre-hooks of all optimizers")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.errors import SettingError, StateDictError
-from lucid.optim.lr_scheduler.groups import read, write_rate
 from lucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing, read, write_rate
 from lucid.settings.optimizers import whole
 from lucid.settings.schedules import scheduled
 
@@ -83,8 +82,7 @@ class Combined(LRScheduler):
 
     def _write_back(self) -> None:
         # rates are those of this one; momenta those of whichever part gave the groups theirs last
-        parts = sorted(self._parts(0), key=lambda part: part[0], reverse=True)
-        for _, each in parts:
+        for _, each in sorted(self._parts(0), key=lambda part: part[0], reverse=True):
             if each.last_epoch >= 0:
                 each._write_momentums()  # noqa: SLF001
         super()._write_back()

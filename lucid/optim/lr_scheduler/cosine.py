@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.errors import SettingError
-from lucid.optim.lr_scheduler.groups import Rate, read
-from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing, refuse_capture
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, all_or_nothing, read, refuse_capture
 from lucid.settings.optimizers import number
 from lucid.settings.schedules import scheduled
 

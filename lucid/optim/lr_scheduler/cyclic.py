@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 from lucid.arguments import unfit
 from lucid.errors import SettingError
 from lucid.optim.lr_scheduler.functions import state_of
-from lucid.optim.lr_scheduler.groups import Rate, per_group, require, write_momentum, write_rate
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, per_group, require, write_momentum, write_rate
 from lucid.settings.optimizers import InRange, at_least_zero, count, decay, rate
 from lucid.settings.ranges import words
 from lucid.settings.schedules import scheduled
@@ -26,7 +26,6 @@ class Cycling(LRScheduler):
     """A schedule that, if asked to, also sets each group's momentum, or the first of its betas."""
 
     cycle_momentum: bool
-    use_beta1: bool
 
     def _begin_momentum(
         self, base_momentum: object, max_momentum: object, last_epoch: int
@@ -183,16 +182,6 @@ class CyclicLR(Cycling):
         return state
 
 
-class _Phase(TypedDict):
-    """A part of the one cycle: its last step, and the names of the settings at its ends."""
-
-    end_step: float
-    start_lr: str
-    end_lr: str
-    start_momentum: str
-    end_momentum: str
-
-
 class OneCycleLR(Cycling):
     r"""The learning rate goes from `max_lr / div_factor` up to `max_lr`, and down to almost nothing, at every batch.
 
@@ -266,28 +255,24 @@ class OneCycleLR(Cycling):
                 f"Tried to step {self.last_epoch} times, and the number of total steps is {self.total_steps}: count "
                 "batches, not epochs, in total_steps, and step once for each"
             )
-        phase, share_of_it = self._place()
-        return self._between(phase["start_lr"], phase["end_lr"], share_of_it)
+        return self._annealed("lr")
 
     def _momentums(self) -> list[float]:
-        phase, share_of_it = self._place()
-        return self._between(phase["start_momentum"], phase["end_momentum"], share_of_it)
+        return self._annealed("momentum")
 
-    def _place(self) -> tuple[_Phase, float]:
-        """Return the phase of `last_epoch`, and the share of it that is over."""
-        *earlier, last = self._schedule_phases
-        phase = next((each for each in earlier if self.last_epoch <= each["end_step"]), last)
+    def _annealed(self, name: str) -> list[Any]:
+        """Return the learning rates, or the momenta, between those at the ends of the phase of `last_epoch`."""
+        *earlier, latest = self._schedule_phases
+        phase = next((each for each in earlier if self.last_epoch <= each["end_step"]), latest)
         before = self._schedule_phases.index(phase)
         start = self._schedule_phases[before - 1]["end_step"] if before else 0.0
         length = phase["end_step"] - start
         # one without steps is at its end
-        return phase, (self.last_epoch - start) / length if length else 1.0
-
-    def _between(self, start: str, end: str, part: float) -> list[Any]:
-        """Return the interpolation between two settings of each group."""
-        require(self.optimizer, {start, end})
+        part = (self.last_epoch - start) / length if length else 1.0
+        first, last = phase[f"start_{name}"], phase[f"end_{name}"]
+        require(self.optimizer, {first, last})
         anneal = _along_cosine if self._anneal_func_type == "cos" else _along_line
-        return [anneal(group[start], group[end], part) for group in self.optimizer.param_groups]
+        return [anneal(group[first], group[last], part) for group in self.optimizer.param_groups]
 
 
 def _steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
@@ -301,20 +286,15 @@ def _steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | N
     return epochs * steps_per_epoch
 
 
-def _phases(steps: int, share_up: float, *, three_phase: bool) -> list[_Phase]:
-    """Return the parts of the cycle."""
+def _phases(steps: int, share_up: float, *, three_phase: bool) -> list[dict[str, Any]]:
+    """Return the parts of the cycle: of each its last step, and the names of the settings at its ends."""
     rates = ("initial_lr", "max_lr", "initial_lr", "min_lr") if three_phase else ("initial_lr", "max_lr", "min_lr")
     momentums = ("max_momentum", "base_momentum", "max_momentum", "max_momentum")
     ends = [float(share_up * steps) - 1, float(2 * share_up * steps) - 2][: len(rates) - 2]
+    parts = zip([*ends, steps - 1], pairwise(rates), pairwise(momentums), strict=False)
     return [
-        _Phase(
-            end_step=end,
-            start_lr=rates[number],
-            end_lr=rates[number + 1],
-            start_momentum=momentums[number],
-            end_momentum=momentums[number + 1],
-        )
-        for number, end in enumerate([*ends, steps - 1])
+        {"end_step": end, "start_lr": lr, "end_lr": next_lr, "start_momentum": momentum, "end_momentum": next_momentum}
+        for end, (lr, next_lr), (momentum, next_momentum) in parts
     ]
 
 

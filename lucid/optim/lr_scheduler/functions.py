@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked, unfit
 from lucid.errors import StateDictError
-from lucid.optim.lr_scheduler.groups import Rate, per_group, read
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate, per_group, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.optim.optimizer import Optimizer
 
 Function: TypeAlias = Callable[[int], float]

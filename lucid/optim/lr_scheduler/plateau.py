@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
 from lucid.optim.base.settings import rate_of
-from lucid.optim.lr_scheduler.groups import per_group, read, write_rate
-from lucid.optim.lr_scheduler.scheduler import LRScheduler, refuse_capture, warn_of_epoch
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, per_group, read, refuse_capture, warn_of_epoch, write_rate
 from lucid.settings.optimizers import InRange, at_least_zero, number
 from lucid.settings.ranges import words
 from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import SupportsFloat
 
     from lucid.optim.optimizer import Optimizer
 
@@ -55,11 +53,6 @@ class ReduceLROnPlateau(LRScheduler):
     ...     print(scheduler.get_last_lr(), end=" ")
     [1.0] [1.0] [1.0] [0.5] [0.5]
     """
-
-    best: float
-    cooldown_counter: int
-    num_bad_epochs: int
-    mode_worse: float
 
     @scheduled
     def __init__(  # pyright: ignore[reportMissingSuperCall]

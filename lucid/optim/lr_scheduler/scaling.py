@@ -7,14 +7,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError
-from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.optim.lr_scheduler.scheduler import LRScheduler, Rate
 from lucid.settings.optimizers import number, whole
 from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lucid.optim.lr_scheduler.groups import Rate
     from lucid.optim.optimizer import Optimizer
 
 

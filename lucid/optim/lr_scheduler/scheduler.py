@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.base import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError, warn
 from lucid.ops.creation.data import tensor
-from lucid.optim.lr_scheduler.groups import Rate, beside, read, write_rate
 from lucid.settings.optimizers import number
 from lucid.settings.schedules import scheduled
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
     from lucid.optim.optimizer import Group, Optimizer
+
+Rate: TypeAlias = float | Tensor
+"""A learning rate."""
 
 # what is said of a step that is being taken; dicts of older versions lack it
 _TRANSIENT = {"_is_initial", "_get_lr_called_within_step"}
@@ -353,3 +353,64 @@ def warn_of_epoch() -> None:
         "epoch, which counts them itself",
         UserWarning,
     )
+
+
+# ---- settings of groups ----
+
+
+def read(optimizer: Optimizer, name: str) -> list[Any]:
+    """Return a setting of each group; tensors are copied, so that nobody changes the group's by them."""
+    return [copied(group[name]) for group in optimizer.param_groups]
+
+
+def copied(value: object) -> Any:
+    """Return a setting, or a copy of a tensor."""
+    return value.detach().clone() if isinstance(value, Tensor) else value
+
+
+def beside(value: object, rate: object) -> Any:
+    """Return a setting; one that a tensor holds on the device of a group's learning rate, if that is a tensor too."""
+    return value.to(rate.device) if isinstance(value, Tensor) and isinstance(rate, Tensor) else value
+
+
+def write_rate(group: Group, value: Rate) -> None:
+    """Give a group its learning rate, a copy; one that a tensor holds is written in place, as graphs read it there."""
+    rate: object = group["lr"]
+    if not isinstance(rate, Tensor):
+        group["lr"] = copied(value)
+    elif isinstance(value, Tensor):
+        rate.copy_(value.reshape(rate.shape))
+    else:
+        rate.fill_(value)
+
+
+def write_momentum(group: Group, value: float) -> None:
+    """Give a group its momentum, or the first of its betas."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+def require(optimizer: Optimizer, names: set[str]) -> None:
+    """Raise unless each group has the settings that a schedule put there."""
+    for place, group in enumerate(optimizer.param_groups):
+        missing = sorted(names - group.keys())
+        if missing:
+            raise StateDictError(
+                f"param_groups[{place}] has no {missing}, which the scheduler gives to groups: make a new scheduler "
+                "after add_param_group(), or load the optimizer's state"
+            )
+
+
+def per_group(optimizer: Optimizer, value: object, name: str, check: Callable[[Any, str], None]) -> list[Any]:
+    """Return a setting for each group, checked: one for all of them, or a list with one for each."""
+    groups = len(optimizer.param_groups)
+    values = [*cast("list[object]", value)] if isinstance(value, list | tuple) else [value] * groups
+    if len(values) != groups:
+        raise SettingError(
+            f"{name} must have the same length as optimizer.param_groups: expected {groups} values, got {len(values)}"
+        )
+    for each in values:
+        check(each, name)
+    return [beside(copied(each), group["lr"]) for each, group in zip(values, optimizer.param_groups, strict=True)]

@@ -145,8 +145,7 @@ class Adafactor(DeclaredOptimizer):
 
 def _initial_state(param: Tensor, group: Group) -> dict[str, Tensor]:
     """Return the state of a parameter that has made no step."""
-    sizes = _state_shapes(param.array.shape)
-    means = {name: param.new_zeros(size) for name, size in sizes.items()}
+    means = {name: param.new_zeros(size) for name, size in _state_shapes(param.array.shape).items()}
     return {"step": STEPS.made(param, group, on_device=False), **means}
 
 

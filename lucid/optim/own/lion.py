@@ -11,10 +11,8 @@ from lucid.optim.base.slots import Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.ops.base.formula.trace import Node, Symbol, Tracer
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 
@@ -71,7 +69,7 @@ class Lion(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     @staticmethod
-    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    def numbers(m: Tracer, settings: Group, step: float) -> dict[str, Any]:
         """Return the decays, and the factor of weight decay."""
         beta1, beta2 = settings["betas"]
         return {"beta1": beta1, "beta2": beta2, "shrink": 1 - settings["lr"] * settings["weight_decay"]}

@@ -13,8 +13,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import SettingError
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared
 from lucid.settings.ranges import SHARE
 
 if TYPE_CHECKING:

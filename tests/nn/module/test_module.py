@@ -12,7 +12,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.errors import DtypeError
+from lucid.errors import DeviceError, DtypeError
 
 
 class Net(nn.Module):
@@ -436,3 +436,10 @@ def test_a_module_is_shown_on_one_line_or_several():
         ("a=1\nb=2", (nn.Tanh(),), ["Shown(", "  a=1", "  b=2", f"  {inner}", ")"]),
     ):
         assert repr(Shown(settings, *modules)).split("\n") == lines
+
+
+def test_an_index_of_no_device_is_named_as_it_was_given():
+    """An index that is refused is in the message as a number, as it is in that of a tensor."""
+    for place in (nn.Linear(1, 1), lucid.ones(1)):
+        with pytest.raises(DeviceError, match="expected an index of 0 or more, got -1"):
+            place.cuda(-1)

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.errors import SettingError
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, declared, empty_parameter
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.activation.prelu import check_bounds
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import NOT_ZERO, number
@@ -17,7 +15,6 @@ from lucid.settings.ranges import NOT_ZERO, number
 if TYPE_CHECKING:
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
-    from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
 
@@ -148,8 +145,6 @@ class PReLU(Layer):
     """
 
     _shown = ("num_parameters",)
-
-    weight: Parameter
 
     @ranged
     def __init__(

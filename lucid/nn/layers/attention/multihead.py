@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn import init
+from lucid.nn.layers.layer import empty_parameter
 from lucid.nn.layers.linear import Linear
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.multi_head_attention import each_once
 from lucid.ops.shape.axes import transpose
 from lucid.settings.checks import ranged

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.container import ModuleList, Sequential
+from lucid.nn.layers.layer import declared
 from lucid.nn.layers.linear import Linear
 from lucid.nn.module.module import Module
 from lucid.ops.creation.filling import zeros_like
 from lucid.ops.shape.joining import cat
-from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from dataclasses import InitVar
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
@@ -28,6 +29,7 @@ class Outcome(NamedTuple):
     loss: Tensor
 
 
+@declared
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Returns the log-probabilities of targets and their mean loss; classes are sorted, frequent ones first.
 
@@ -42,44 +44,34 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     lucid.Size([3])
     """
 
-    head: Linear
-    tail: ModuleList
+    in_features: int
+    n_classes: int
+    cutoffs: Sequence[int]
+    div_value: float = 4.0
+    head_bias: bool = False
+    device: InitVar[Device] = None
+    dtype: InitVar[Dtype | None] = None
 
-    @ranged
-    def __init__(
-        self,
-        in_features: int,
-        n_classes: int,
-        cutoffs: Sequence[int],
-        div_value: float = 4.0,
-        head_bias: bool = False,
-        device: Device = None,
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__()
-        ends = list(cutoffs)
+    def __post_init__(self, device: Device, dtype: Dtype | None) -> None:
+        ends = list(self.cutoffs)
         if not ends:
             raise SettingError("cutoffs should be a sequence of length larger than 0")
-        if ends != sorted(set(ends)) or ends[0] <= 0 or ends[-1] > n_classes - 1:
+        if ends != sorted(set(ends)) or ends[0] <= 0 or ends[-1] > self.n_classes - 1:
             raise SettingError(
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
-                f"value is between 1 and n_classes-1 = {n_classes - 1}, got {ends}"
+                f"value is between 1 and n_classes-1 = {self.n_classes - 1}, got {ends}"
             )
-        self.in_features = in_features
-        self.n_classes = n_classes
-        self.cutoffs = [*ends, n_classes]
-        self.div_value = div_value
-        self.head_bias = head_bias
+        self.cutoffs = [*ends, self.n_classes]
         self.shortlist_size = ends[0]
         self.n_clusters = len(ends)
         self.head_size = self.shortlist_size + self.n_clusters
         made: Any = {"device": device, "dtype": dtype}
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **made)
+        self.head = Linear(self.in_features, self.head_size, bias=self.head_bias, **made)
         self.tail = ModuleList()
         for i in range(self.n_clusters):
-            size = int(in_features // div_value ** (i + 1))
+            size = int(self.in_features // self.div_value ** (i + 1))
             count = self.cutoffs[i + 1] - self.cutoffs[i]
-            projection = Linear(in_features, size, bias=False, **made)
+            projection = Linear(self.in_features, size, bias=False, **made)
             self.tail.append(Sequential(projection, Linear(size, count, bias=False, **made)))
 
     def reset_parameters(self) -> None:

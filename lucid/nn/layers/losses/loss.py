@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
+from lucid.nn.layers.layer import declared
 from lucid.nn.module.module import Module
 from lucid.ops.loss.older_reduction import reduction_of
 from lucid.settings.checks import ranged
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 class Loss(Module):
     """The base of losses."""
-
-    reduction: str
 
     @ranged
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.errors import SettingError
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
 from lucid.nn.layers.distance import PairwiseDistance
+from lucid.nn.layers.layer import declared
 from lucid.nn.layers.losses.loss import Loss, WeightedLoss
 from lucid.ops.loss.margin import as_distance
 from lucid.settings.checks import ranged

@@ -1,16 +1,15 @@
-"""Normalisation over the last dimensions, and over groups of channels."""
+"""Normalisation over the last dimensions, over groups of channels, and of each channel by its neighbours."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.errors import SettingError
+from lucid.autograd.base import describe
+from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
-from lucid.nn.layers.layer import per_axis
-from lucid.nn.layers.normalisation.affine import Affine
+from lucid.nn.layers.layer import declared, empty_parameter, per_axis
 from lucid.nn.module.module import Module
-from lucid.nn.module.parameters import empty_parameter
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
@@ -20,6 +19,27 @@ if TYPE_CHECKING:
     from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
+
+
+class Affine(Module):
+    """The base of layers that scale and shift their result by parameters of one shape."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def register_affine(
+        self, shape: tuple[int, ...], weight: bool, bias: bool, device: Device, dtype: Dtype | None
+    ) -> None:
+        """Register the parameters, or the names of those that are left out."""
+        self.register_parameter("weight", empty_parameter(shape, device, dtype, 1.0) if weight else None)
+        self.register_parameter("bias", empty_parameter(shape, device, dtype) if bias else None)
+
+    def reset_parameters(self) -> None:
+        """Set the parameters to ones and zeros again."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
 
 class LayerNorm(Affine):
@@ -138,3 +158,51 @@ class GroupNorm(Affine):
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+@declared
+class LocalResponseNorm(Module):
+    """Returns ``x / (k + alpha * mean(x**2)) ** beta``, the mean over `size` neighbouring channels, dimension 1.
+
+    A size below 1 raises a SettingError.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LocalResponseNorm(5)(lucid.ones(2, 8, 3)).shape
+    lucid.Size([2, 8, 3])
+    """
+
+    size: int
+    alpha: float = 0.0001
+    beta: float = 0.75
+    k: float = 1.0
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` of images, shape (batch, channels, height, width), under an older name; `size` is odd.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CrossMapLRN2d(3)(lucid.ones(1, 4, 2, 2)).shape
+    lucid.Size([1, 4, 2, 2])
+    """
+
+    @ranged
+    def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)
+        if size % 2 == 0:
+            raise SettingError(
+                f"CrossMapLRN2d: expected an odd size, as many channels before as after each, got {size}: take "
+                "LocalResponseNorm for even ones"
+            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim != 4:
+            raise ShapeError(f"CrossMapLRN2d: expected 4D input, got {describe(input)}")
+        return super().forward(input)

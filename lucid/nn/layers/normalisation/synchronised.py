@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from lucid.arguments import unfit
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.function import Function, once_differentiable
-from lucid.base.arrays import astype, namespace, on
-from lucid.base.device import device_of
+from lucid.base.arrays import Array, astype, namespace, on
+from lucid.base.device import Device, device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import default_group
@@ -19,17 +19,14 @@ from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import sum_of
-from lucid.ops.layers.batch_normalisation import track
+from lucid.ops.layers.batch_normalisation import MeanOfBatches, track
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
-    from lucid.ops.layers.batch_normalisation import MeanOfBatches
     from lucid.tensor import Tensor
 
 
@@ -55,8 +52,6 @@ class SyncBatchNorm(BatchNorm):
     tensor([[-1.0000],
             [ 1.0000]], grad_fn=<NormaliseBackward0>)
     """
-
-    process_group: ProcessGroup | None
 
     @ranged
     def __init__(
@@ -241,7 +236,7 @@ class _Synchronised(Function):
             to_weight = None if weight is None else wrap(astype(sums[1] * scale, weight.dtype))
         if not ctx.needs_input_grad[0]:
             return None, to_weight, to_bias, None, None
-        sums = _summed(ctx.group, sums)
+        sums = tree_summed(ctx.group, sums, "SyncBatchNorm", f"sums of SyncBatchNorm, {sums.size} numbers, as a tree")
         with on(x):
             level, slope = sums / xp.maximum(total, 1)
             slope *= scale * scale
@@ -261,9 +256,8 @@ def _gathered(group: ProcessGroup, array: Array) -> Any:
     return rows
 
 
-def _summed(group: ProcessGroup, array: Array) -> Array:
-    """Return the sum over all processes, added as a tree."""
-    engine = group.engine(device_of(array).type, "SyncBatchNorm")
-    text = f"sums of SyncBatchNorm, {array.size} numbers, as a tree"
+def tree_summed(group: ProcessGroup, array: Array, place: str, text: str) -> Array:
+    """Return an array after the sum of those of all processes, added as a tree, is written into it."""
+    engine = group.engine(device_of(array).type, place)
     group.begin(engine, "all_reduce", text, partial(engine.tree_all_reduce, array), phases=2).wait()
     return array

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lucid.autograd.base import describe, wrap
-from lucid.base.arrays import to_device
-from lucid.base.device import as_device, get_default_device
+from lucid.autograd.base import describe
+from lucid.base.dtype import int64
 from lucid.errors import ShapeError
-from lucid.nn.layers.normalisation.affine import Affine
-from lucid.nn.module.parameters import empty_tensor
+from lucid.nn.layers.layer import empty_tensor
+from lucid.nn.layers.normalisation.features import Affine
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
@@ -65,15 +62,11 @@ class Tracked(Affine):
         self.track_running_stats = track_running_stats
         shape = (num_features,)
         self.register_affine(shape, affine, affine and bias, device, dtype)
-        tracked = track_running_stats
         # made in any case, so that settings that are wrong are refused
         mean = empty_tensor(shape, device, dtype)
-        self.register_buffer("running_mean", mean if tracked else None)
-        self.register_buffer("running_var", empty_tensor(shape, device, dtype, 1.0) if tracked else None)
-        target = get_default_device() if device is None else as_device(device)
-        self.register_buffer(
-            "num_batches_tracked", wrap(to_device(np.zeros((), np.int64), target)) if tracked else None
-        )
+        self.register_buffer("running_mean", mean if track_running_stats else None)
+        self.register_buffer("running_var", empty_tensor(shape, device, dtype, 1.0) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", empty_tensor((), device, int64) if track_running_stats else None)
 
     def reset_running_stats(self) -> None:
         """Forget the running statistics."""
@@ -98,21 +91,12 @@ class Tracked(Affine):
         return input.shape[1]
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
         key = f"{prefix}num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             state_dict[key] = self.num_batches_tracked
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
     def extra_repr(self) -> str:
         return (

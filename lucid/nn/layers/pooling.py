@@ -1,12 +1,11 @@
-"""The largest element, the mean or the norm of each window, as layers."""
+"""Pooling layers; see `lucid.ops.pooling.pooling` for the meaning of their settings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.nn import functional as F
-from lucid.nn.layers.declared import declared
-from lucid.nn.layers.layer import Layer, per_axis
+from lucid.nn.layers.layer import Layer, declared, per_axis
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import number
 
@@ -296,3 +295,111 @@ class LPPool3d(LPPool):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, *self.settings())
+
+
+@declared
+class AdaptiveAvgPool(Layer):
+    """The base of layers that return the means of `output_size` parts."""
+
+    output_size: int | Sequence[Any] | None
+
+
+class AdaptiveAvgPool1d(AdaptiveAvgPool):
+    """Returns the means of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AdaptiveAvgPool1d(2)(lucid.tensor([[1.0, 2.0, 3.0, 4.0]]))
+    tensor([[1.5000, 3.5000]])
+    """
+
+    axes = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(AdaptiveAvgPool):
+    """Returns the means of a grid of `output_size` parts of images, shape (batch, channels, height, width).
+
+    None stands for as many parts as there are elements.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AdaptiveAvgPool2d((1, None))(lucid.ones(2, 3, 4, 5)).shape
+    lucid.Size([2, 3, 1, 5])
+    """
+
+    axes = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(AdaptiveAvgPool):
+    """Returns the means of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AdaptiveAvgPool3d(2)(lucid.ones(2, 3, 4, 5, 6)).shape
+    lucid.Size([2, 3, 2, 2, 2])
+    """
+
+    axes = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+@declared
+class AdaptiveMaxPool(Layer):
+    """The base of layers that return the maxima of `output_size` parts, with `return_indices` their indices too."""
+
+    _shown = ("output_size",)
+    output_size: int | Sequence[Any] | None
+    return_indices: bool = False
+
+
+class AdaptiveMaxPool1d(AdaptiveMaxPool):
+    """Returns the maxima of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AdaptiveMaxPool1d(2)(lucid.tensor([[1.0, 2.0, 3.0, 4.0]]))
+    tensor([[2., 4.]])
+    """
+
+    axes = 1
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(AdaptiveMaxPool):
+    """Returns the maxima of a grid of `output_size` parts of images, shape (batch, channels, height, width).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AdaptiveMaxPool2d((1, None))(lucid.ones(2, 3, 4, 5)).shape
+    lucid.Size([2, 3, 1, 5])
+    """
+
+    axes = 2
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(AdaptiveMaxPool):
+    """Returns the maxima of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AdaptiveMaxPool3d(2)(lucid.ones(2, 3, 4, 5, 6)).shape
+    lucid.Size([2, 3, 2, 2, 2])
+    """
+
+    axes = 3
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
