@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from lucid.nn import attention, functional, hooks, init, parallel, utils
+from lucid.nn import attention, functional, hooks, init, utils
 from lucid.nn.hooking.everywhere import (
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -96,7 +96,6 @@ from lucid.nn.layers.losses.margin import (
 from lucid.nn.layers.normalisation.batch import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from lucid.nn.layers.normalisation.features import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from lucid.nn.layers.normalisation.instance import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
 from lucid.nn.layers.padding import (
     CircularPad1d,
     CircularPad2d,
@@ -163,7 +162,6 @@ from lucid.nn.lazy import (
     LazyLinear,
 )
 from lucid.nn.module.module import Module
-from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from lucid.public import later as _later
 from lucid.public import publish as _publish
@@ -171,10 +169,23 @@ from lucid.settings.documents import document as _document
 from lucid.settings.layers import LAYERS as _LAYERS
 
 if _TYPE_CHECKING:
-    from lucid.nn import modules
+    from lucid.nn import modules, parallel
+    from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
+    from lucid.nn.parallel import DataParallel
 else:
-    _LATER = {"modules": "lucid.nn.modules"}
-    __getattr__, __dir__ = _later(globals(), _LATER)
+    # collectives and their sockets are not for a single process
+    _LATER = {
+        "DataParallel": "lucid.nn.parallel",
+        "SyncBatchNorm": "lucid.nn.layers.normalisation.synchronised",
+        "modules": "lucid.nn.modules",
+        "parallel": "lucid.nn.parallel",
+    }
+    _get, __dir__ = _later(globals(), _LATER)
+
+    def __getattr__(name: str) -> object:
+        value = _get(name)
+        _document((name,), globals(), _LAYERS)
+        return value
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",

@@ -10,5 +10,5 @@ from lucid.settings.documents import document as _document
 
 __all__ = ["DataParallel", "DistributedDataParallel", "distributed"]
 
-_publish(globals())
+_publish(globals(), DataParallel="lucid.nn")
 _document(__all__, globals())
