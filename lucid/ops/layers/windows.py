@@ -9,7 +9,7 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.errors import ShapeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.scalars import as_int, is_single
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Ints
     from lucid.ops.base.dims import Sizes
+    from lucid.tensor import Tensor
 
 
 class Axis(NamedTuple):
@@ -75,11 +76,7 @@ def taps_along(axis: Axis) -> Iterator[tuple[int, slice, slice]]:
 def taps(axes: tuple[Axis, ...]) -> Iterator[Tap]:
     """Yield each position in the window, the last dimension fastest."""
     for combination in product(*[tuple(taps_along(axis)) for axis in axes]):
-        yield Tap(
-            tuple([position for position, _, _ in combination]),
-            tuple([windows for _, windows, _ in combination]),
-            tuple([elements for _, _, elements in combination]),
-        )
+        yield Tap(*zip(*combination, strict=True))
 
 
 def window_count(axes: tuple[Axis, ...]) -> tuple[int, ...]:
@@ -106,6 +103,14 @@ def check_dimensions(name: str, shape: Ints, count: int) -> None:
         raise ShapeError(
             f"{name}: expected input of {count + 2} dimensions (batch, channels, ...), or {count + 1} without a batch, "
             f"got shape {shape}"
+        )
+
+
+def check_floating(name: str, input: Tensor, kinds: str = "fV") -> None:
+    """Refuse an input of other kinds of dtypes, NumPy's letters, than floating-point ones."""
+    if input.array.dtype.kind not in kinds:
+        raise DtypeError(
+            f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
 
 

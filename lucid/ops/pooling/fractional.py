@@ -25,9 +25,9 @@ from lucid.ops.base.promotion import accumulation_dtype, only_tensors
 from lucid.ops.base.scalars import as_bool, as_number, is_single
 from lucid.ops.creation.random import rand
 from lucid.ops.index.gather import gather
-from lucid.ops.layers.windows import check_dimensions, sizes_for
+from lucid.ops.layers.windows import check_dimensions, check_floating, sizes_for
 from lucid.ops.pooling.adaptive import tiles
-from lucid.ops.pooling.pooling import check_floating, largest
+from lucid.ops.pooling.pooling import largest
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:

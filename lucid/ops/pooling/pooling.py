@@ -22,7 +22,7 @@ from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, is_single
-from lucid.ops.layers.windows import Axis, axes_of, check_dimensions, sizes_for
+from lucid.ops.layers.windows import Axis, axes_of, check_dimensions, check_floating, sizes_for
 from lucid.ops.pooling.pooling_primitives import avg_pool, flat_positions, max_pool
 from lucid.ops.shape.reshape import reshape
 
@@ -85,6 +85,12 @@ def over_volumes(input: Tensor, planes: Callable[[Tensor], Any], lines: Callable
     return reshape(result, (*lead, result.array.shape[-2], rows, columns))
 
 
+def means_of_means(input: Tensor, planes: Callable[[Tensor], Any], lines: Callable[[Tensor], Any]) -> Any:
+    """Return the result of two poolings of volumes by means, as `over_volumes` does, rounded once."""
+    wide = cast_to(input, as_dtype(accumulation_dtype(input.array.dtype)))
+    return cast_to(over_volumes(wide, planes, lines), dtype_of(input.array))
+
+
 def one_by_one(size: int) -> Axis:
     """Return windows of one element each."""
     return Axis(size, size, 1, 1, 0, 1)
@@ -145,14 +151,6 @@ def max_pooled(
     return (values, wrap(where)) if return_indices else values
 
 
-def check_floating(name: str, input: Tensor) -> None:
-    """Refuse an input without means."""
-    if input.array.dtype.kind not in "fV":
-        raise DtypeError(
-            f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
-        )
-
-
 def averaged(
     name: str,
     count: int,
@@ -179,15 +177,13 @@ def means(input: Tensor, axes: tuple[Axis, ...], divisor: int | None, *, padded:
     """Return the means of windows; of volumes the means of means of planes, rounded once."""
     if len(axes) < 3:
         return avg_pool(input, axes=axes, divisor=divisor, padded=padded)
-    own = dtype_of(input.array)
     # with a divisor the sums are divided once, at the end
     first = None if divisor is None else 1
-    result = over_volumes(
-        cast_to(input, as_dtype(accumulation_dtype(input.array.dtype))),
+    return means_of_means(
+        input,
         lambda x: avg_pool(x, axes=axes[1:], divisor=first, padded=padded),
         lambda x: avg_pool(x, axes=(axes[0], one_by_one(x.array.shape[-1])), divisor=divisor, padded=padded),
     )
-    return cast_to(result, own)
 
 
 def max_pool1d(

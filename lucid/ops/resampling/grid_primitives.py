@@ -201,9 +201,7 @@ def grid_drift_grid(m: Namespace, grad: Array, g: Array, x: Array, grid: Array, 
 
 def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Ints) -> Any:
     """Return the drift; zeros if weights are the same all around."""
-    if max(orders) >= MOST_ORDERS[how.mode] and all(
-        raised(orders, d)[d] > MOST_ORDERS[how.mode] for d in range(len(orders))
-    ):
+    if min(orders) >= MOST_ORDERS[how.mode]:
         return m.zeros_like(grid)
     return m.grid_drift(g, x, grid, how=how, orders=orders)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.base.memory import check_size
-from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, as_number, is_single
-from lucid.ops.resampling.interpolation_primitives import interpolated
-from lucid.ops.resampling.taps import Axis
+from lucid.ops.layers.windows import check_floating
+from lucid.ops.resampling.interpolation_primitives import Axis, interpolated
 from lucid.ops.shape.padding import ModeError
 
 if TYPE_CHECKING:
@@ -64,10 +64,8 @@ def interpolate(
         raise ShapeError(
             f"interpolate: mode {mode!r} takes input of {wanted} dimensions (batch, channels, ...), got shape {shape}"
         )
-    if input.array.dtype.kind not in "fV" and not (kind == "nearest" and input.array.dtype == "uint8"):
-        raise DtypeError(
-            f"interpolate: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
-        )
+    if kind != "nearest" or input.array.dtype != "uint8":
+        check_floating("interpolate", input)
     aligned = aligned_corners(mode, align_corners)
     if as_bool(antialias, "antialias"):
         if mode not in FILTERED:
