@@ -82,8 +82,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     >>> lucid.baddbmm(lucid.ones(2, 1, 1), lucid.ones(2, 1, 3), lucid.ones(2, 3, 1), alpha=2).shape
     lucid.Size([2, 1, 1])
     """
-    of_dimensions("baddbmm", ("batch1", batch1, 3), ("batch2", batch2, 3))
-    stacks_of_one_length("baddbmm", batch1, batch2)
+    stacks_of_one_length("baddbmm", ("batch1", "batch2"), batch1, batch2)
     return added_product("baddbmm", input, batch1, batch2, beta, alpha)
 
 

@@ -138,8 +138,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> lucid.bmm(lucid.ones(5, 2, 3), lucid.ones(5, 3, 4)).shape
     lucid.Size([5, 2, 4])
     """
-    of_dimensions("bmm", ("input", input, 3), ("mat2", mat2, 3))
-    stacks_of_one_length("bmm", input, mat2)
+    stacks_of_one_length("bmm", ("input", "mat2"), input, mat2)
     return matmul(input, mat2)
 
 

@@ -26,8 +26,7 @@ from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.selection import clamp
-from lucid.ops.reduction.extremes import check_ordered, same
-from lucid.ops.reduction.extremes_cuda import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
+from lucid.ops.reduction.extremes import SHARE_OF_LARGEST, SHARE_OF_SMALLEST, check_ordered, same
 from lucid.ops.reduction.sums import axis_of, expanded, float_dtype_of, kept_shape, reduced_dims, sum, unreduced
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
@@ -115,7 +114,8 @@ def logsumexp(input: Tensor, dim: Sizes, keepdim: bool = False) -> Tensor:
     return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 
-def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: bool) -> Any:
+def norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: bool) -> Any:
+    """Return the norm of order `p` over an axis, or all; of half types in float32."""
     work = accumulation_dtype(x.dtype)
     if p == 2:
         if axis is None and not keepdim and x.flags.c_contiguous:
@@ -134,7 +134,7 @@ def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: boo
 
 @primitive
 def _norm(xp: ModuleType, x: Array, *, p: float, dim: Ints, keepdim: bool) -> Array:
-    return astype(_norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
+    return astype(norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
 
 
 NORM = Reduction("norms", "Norm", total_bytes)

@@ -20,7 +20,7 @@ import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
-from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.base.arrays import astype
 from lucid.base.dtype import as_dtype, dtype_of, int64, uint8
 from lucid.cuda.launch.kernels import C_TYPES
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints
     from lucid.base.dtype import dtype as Dtype
     from lucid.ops.base.dims import Dims
@@ -193,31 +192,27 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dty
     return sum(where(isnan(x), 0, x) if x.array.dtype.kind in "fV" else x, dim, keepdim, dtype=dtype)
 
 
-@primitive
-def _any(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    return xp.any(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
-
-
-@primitive
-def _all(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    return xp.all(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
-
-
 NONZERO = Reduction("reduction", "NonzeroOver", lambda _: 8, C_TYPES.values())
 # What the kernel is to say of the number of elements that are not zero.
 HOW_MANY, IS_ANY, ARE_ALL = range(3)
 
 
-@_any.cuda
-@launches_only
-def _any_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
-    return NONZERO(x, dim, keepdim, np.bool_, 0.0, IS_ANY)
+def _test_of(name: str, flavour: int) -> Primitive:
+    """Return the primitive of whether any or all elements are not zero."""
+
+    def reference(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
+        return getattr(xp, name)(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
+
+    def cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
+        return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), flavour)
+
+    op = Primitive(reference, name=name)
+    op.cuda(launches_only(cuda))
+    return op
 
 
-@_all.cuda
-@launches_only
-def _all_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
-    return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), ARE_ALL)
+_any = _test_of("any", IS_ANY)
+_all = _test_of("all", ARE_ALL)
 
 
 def _tested(test: Primitive, input: Tensor, dim: Dims, keepdim: bool) -> Any:

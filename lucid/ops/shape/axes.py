@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
 from lucid.errors import ShapeError
+from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in, dims_in, sizes_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int, is_single
@@ -31,10 +30,7 @@ def _permute(xp: ModuleType, x: Array, *, dims: Ints) -> Array:
 
 @_permute.vjp
 def _permute_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
-    inverse = [0] * len(dims)
-    for position, dim in enumerate(dims):
-        inverse[dim] = position
-    return m.permute(grad, dims=tuple(inverse))
+    return m.permute(grad, dims=tuple([dims.index(dim) for dim in range(len(dims))]))
 
 
 def _reversed(x: Array, dims: tuple[int, ...]) -> Array:
@@ -51,23 +47,19 @@ def _flip_cuda(x: Array, *, dims: tuple[int, ...]) -> Any:
     return converted(_reversed(x, dims), x.dtype)
 
 
-@_flip.vjp
-def _flip_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
-    return m.flip(grad, dims=dims)
+adjoint(_flip)
 
 
 @primitive
 def _roll(xp: ModuleType, x: Array, *, shifts: Ints, dims: Ints) -> Array:
-    if xp is np and len(dims) == 1:
-        return _rolled(x, shifts[0], dims[0])
-    return xp.roll(x, shifts, dims)
+    return rolled(xp, x, shifts[0], dims[0]) if len(dims) == 1 else xp.roll(x, shifts, dims)
 
 
-def _rolled(x: Array, shift: int, dim: int) -> Array:
-    """Return ``numpy.roll``, without its checks of arguments, as slow as the copies."""
+def rolled(xp: ModuleType, x: Array, shift: int, dim: int) -> Array:
+    """Return ``numpy.roll`` along one dimension, without its checks of arguments, as slow as the copies."""
     size = x.shape[dim]
     shift = shift % size if size else 0
-    out, before = np.empty_like(x), (slice(None),) * dim
+    out, before = xp.empty_like(x), (slice(None),) * dim
     out[(*before, slice(shift, None))] = x[(*before, slice(size - shift))]
     out[(*before, slice(shift))] = x[(*before, slice(size - shift, None))]
     return out

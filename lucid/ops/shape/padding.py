@@ -12,6 +12,7 @@ from lucid.base.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
+from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import along, sizes_in
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.base.scalars import as_element, as_scalar
@@ -67,9 +68,7 @@ def _pad_edges(xp: ModuleType, x: Array, *, dim: int, before: int, after: int, m
     return x.take(xp.concatenate((head, xp.arange(x.shape[dim]), tail)), axis=dim)
 
 
-@_pad_edges.vjp
-def _pad_edges_vjp(m: Namespace, grad: Array, dim: int, before: int, after: int, mode: str) -> Any:
-    return m.pad_edges_grad(grad, dim=dim, before=before, after=after, mode=mode)
+adjoint(_pad_edges, "pad_edges_grad")
 
 
 @primitive
@@ -92,11 +91,7 @@ def _pad_edges_grad(xp: ModuleType, grad: Array, *, dim: int, before: int, after
 _pad.cuda(kernels.pad)
 _pad_edges.cuda(kernels.pad_edges)
 _pad_edges_grad.cuda(kernels.pad_edges_grad)
-
-
-@_pad_edges_grad.vjp
-def _pad_edges_grad_vjp(m: Namespace, grad: Array, dim: int, before: int, after: int, mode: str) -> Any:
-    return m.pad_edges(grad, dim=dim, before=before, after=after, mode=mode)
+adjoint(_pad_edges_grad, "pad_edges")
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -119,9 +114,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ShapeError(
             f"pad: expected a pair of numbers for each of the last dimensions, at most {len(shape)} pairs, got {counts}"
         )
-    pads = [(0, 0)] * len(shape)
-    for pair in range(len(counts) // 2):
-        pads[len(shape) - 1 - pair] = (counts[2 * pair], counts[2 * pair + 1])
+    last_first = list(zip(counts[::2], counts[1::2], strict=True))
+    pads = [(0, 0)] * (len(shape) - len(last_first)) + last_first[::-1]
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
         if before + size + after < 0 or (mode in CUT_FIRST and min(before, after) < -size):
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")

@@ -159,11 +159,8 @@ def repeat_interleave(
             return select_at(x, repeated_indices(counts, x.array), dims=(axis,))
     count = as_int(repeats, "repeats")
     check_counts((count,), "repeat_interleave")
-    check_size(
-        "repeat_interleave",
-        [size * count if dim == axis else size for dim, size in enumerate(x.array.shape)],
-        x.array.itemsize,
-    )
+    whole = [size * count if dim == axis else size for dim, size in enumerate(x.array.shape)]
+    check_size("repeat_interleave", whole, x.array.itemsize)
     return _repeat_interleave(x, repeats=count, dim=axis)
 
 
