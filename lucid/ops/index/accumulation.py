@@ -74,16 +74,8 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
         np.add.at(out, key_of(out.ndim, dims, indices), values)
         return
     rest = [dim for dim in range(out.ndim) if dim not in dims]
-    flat: list[Array] = []
-    known: Array
-    number: Array = np.zeros((), np.int64)
-    for dim, index in zip(dims, indices, strict=True):
-        size = out.shape[dim]
-        known = index.astype(np.int64)
-        known[known < 0] += size
-        number = number * size + known
-        flat.append(np.broadcast_to(known, common).reshape(-1))
-    number = np.broadcast_to(number, common).reshape(-1)
+    flat = tuple([np.broadcast_to(index, common).reshape(-1) for index in indices])
+    number: Array = np.ravel_multi_index(flat, [out.shape[dim] for dim in dims], mode="wrap")
     if not rest and out.flags.c_contiguous:
         # one number for each element: NumPy's loop for a single index of one dimension is fast
         np.add.at(out.reshape(-1), number, values.reshape(-1).astype(out.dtype, copy=False))

@@ -27,7 +27,6 @@ from lucid.ops.layers import attention_cuda as on_cuda
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -39,14 +38,9 @@ CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
 LARGE = 32
 
 
-def blocks(xp: ModuleType, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ...]]:
-    """Yield indices of leading dimensions, as few as leave weights that fit a block."""
-    lead = q.shape[:-2]
-    limit = CPU_BLOCK if xp is np else CUDA_BLOCK
-    depth = 0
-    while depth < len(lead) and math.prod(lead[depth:]) * q.shape[-2] * k.shape[-2] * itemsize > limit:
-        depth += 1
-    return np.ndindex(*lead[:depth])
+def blocks(xp: ModuleType, q: Array, k: Array, itemsize: int) -> Any:
+    """Return indices of leading dimensions, as few as leave weights that fit a block."""
+    return on_cuda.leading_indices(q, k, itemsize, CPU_BLOCK if xp is np else CUDA_BLOCK)
 
 
 def broadcast_mask(xp: ModuleType, x: Array | None, q: Array, k: Array) -> Array | None:
@@ -321,8 +315,7 @@ def scaled_dot_product_attention(
         generator = default_generator_for(str(device_of(query.array)))
         keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
     factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale"))
-    settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
-    return attention(query, key, value, bias, keep, **settings)[0]
+    return attention(query, key, value, bias, keep, scale=factor, drop=float(dropout_p), causal=is_causal)[0]
 
 
 def check_added(name: str, argument: str, mask: Tensor, query: Tensor) -> None:

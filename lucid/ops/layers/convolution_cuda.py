@@ -16,6 +16,7 @@ from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, addre
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
 from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.layers.windows import Axis, are_pointwise, axes_of, window_count, window_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +45,8 @@ class Problem(NamedTuple):
     ----------
     name : str
         The dtype in C.
-    axes : tuple of tuple
-        Size, windows, kernel, stride, padding before, dilation, for each dimension.
+    axes : tuple of Axis
+        The windows along each dimension.
     batch, channels, made : int
         Images, channels of the input and of the output.
     groups : int
@@ -53,7 +54,7 @@ class Problem(NamedTuple):
     """
 
     name: str
-    axes: tuple[tuple[int, ...], ...]
+    axes: tuple[Axis, ...]
     batch: int
     channels: int
     made: int
@@ -62,12 +63,12 @@ class Problem(NamedTuple):
     @property
     def area(self) -> int:
         """Windows of an image."""
-        return math.prod(axis[1] for axis in self.axes)
+        return math.prod(window_count(self.axes))
 
     @property
     def window_size(self) -> int:
         """Positions of a window."""
-        return math.prod(axis[2] for axis in self.axes)
+        return window_size(self.axes)
 
     @property
     def of_volumes(self) -> bool:
@@ -78,11 +79,6 @@ class Problem(NamedTuple):
     def depthwise(self) -> bool:
         """Whether each output channel sees one input channel."""
         return self.channels == self.groups > 1
-
-    @property
-    def pointwise(self) -> bool:
-        """Whether each window is the one element at its own index, so that images are their own columns."""
-        return all(size == out and (k, stride, before) == (1, 1, 0) for size, out, k, stride, before, _ in self.axes)
 
     def blocks(self, itemsize: int) -> Iterator[slice]:
         """Yield the images in blocks with columns that fit, as slices of the batch."""
@@ -99,7 +95,7 @@ def _problem(
     Arrays without elements are left to the reference.
     """
     name = C_TYPES.get(dtype)
-    axes = tuple(zip(x[2:], out, weight[2:], stride, before, dilation, strict=True))
+    axes = axes_of(x[2:], out, weight[2:], stride, before, dilation)
     if name not in FLOATS or not math.prod((*x, *weight, *out)):
         return None
     if not addressable(axes) or max(x[0], x[1], weight[0]) > LARGEST_INT:
@@ -179,7 +175,7 @@ def forward(
     if y is NotImplemented and p.depthwise:
         return _by_planes(p, _depthwise, x, (weight.data.ptr, address_of(bias)), shape, 1)
     kernels = weight.reshape(groups, p.made // groups, -1)
-    if y is NotImplemented and p.pointwise:
+    if y is NotImplemented and are_pointwise(p.axes):
         y = _by_pixels(p, kernels, x).reshape(shape)
     if y is not NotImplemented:
         if bias is not None:
@@ -207,7 +203,7 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
     if p.depthwise:
         return _by_planes(p, _depthwise_input_grad, g, (weight.data.ptr,), shape, 0)
     kernels = weight.reshape(groups, p.made // groups, -1).swapaxes(-1, -2)
-    if p.pointwise:
+    if are_pointwise(p.axes):
         return _by_pixels(p, kernels, g).reshape(shape)
     result = cupy_functions().empty(shape, g.dtype)
     buffer = _buffer(p, g.dtype)

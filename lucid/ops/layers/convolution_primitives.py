@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import row_products
 from lucid.ops.layers import convolution_cuda as on_cuda
-from lucid.ops.layers.windows import Axis, axes_of, taps, window_count, window_size
+from lucid.ops.layers.windows import Axis, are_pointwise, axes_of, taps, window_count, window_size
 from lucid.ops.linalg.matrices import product
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
+    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints
 
 # Columns of one block of images, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
 CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
+SETTINGS = ("stride", "before", "dilation", "groups")
 
 
 def blocks(xp: ModuleType, count: int, channels: int, axes: tuple[Axis, ...], itemsize: int) -> Iterator[slice]:
@@ -36,11 +39,6 @@ def blocks(xp: ModuleType, count: int, channels: int, axes: tuple[Axis, ...], it
     size = max(1, (CPU_BLOCK if xp is np else CUDA_BLOCK) // max(1, each))
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
-
-
-def is_pointwise(axes: tuple[Axis, ...]) -> bool:
-    """Return whether each window is the one element at its own index, so that the input is its own columns."""
-    return all(axis.kernel == axis.stride == 1 and not axis.before and axis.size == axis.out for axis in axes)
 
 
 def columns_of(
@@ -97,7 +95,7 @@ def convolution(
     kernels = kernels_of(weight, groups, dtype)
     offset = None if bias is None else bias.reshape(groups, channels // groups, 1)
     result_shape = (count, channels, *out)
-    if is_pointwise(axes):
+    if are_pointwise(axes):
         pixels = x.reshape(count, groups, x.shape[1] // groups, math.prod(out)).astype(dtype, copy=False)
         y = product(xp, kernels, pixels)
         if offset is not None:
@@ -113,24 +111,6 @@ def convolution(
 
 
 convolution.cuda(on_cuda.forward)
-
-
-@convolution.vjp("x")
-def _convolution_x(
-    m: Namespace, grad: Array, weight: Array, x_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
-) -> Any:
-    return m.convolution_input_grad(
-        grad, weight, size=x_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
-    )
-
-
-@convolution.vjp("weight")
-def _convolution_weight(
-    m: Namespace, grad: Array, x: Array, weight_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
-) -> Any:
-    return m.convolution_weight_grad(
-        grad, x, kernel=weight_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
-    )
 
 
 @convolution.vjp("bias")
@@ -149,7 +129,7 @@ def convolution_input_grad(
     count, channels = g.shape[0], weight.shape[1] * groups
     dtype = accumulation_dtype(g.dtype)
     kernels = kernels_of(weight, groups, dtype).swapaxes(-1, -2)
-    if is_pointwise(axes):
+    if are_pointwise(axes):
         pixels = g.reshape(count, groups, g.shape[1] // groups, math.prod(size)).astype(dtype, copy=False)
         return product(xp, kernels, pixels).reshape(count, channels, *size).astype(g.dtype, copy=False)
     result = xp.zeros((count, channels, *size), dtype)
@@ -164,24 +144,6 @@ def convolution_input_grad(
 
 
 convolution_input_grad.cuda(on_cuda.input_grad)
-
-
-@convolution_input_grad.vjp("g")
-def _convolution_input_grad_g(
-    m: Namespace, grad: Array, weight: Array, g_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
-) -> Any:
-    return m.convolution(
-        grad, weight, None, out=g_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
-    )
-
-
-@convolution_input_grad.vjp("weight")
-def _convolution_input_grad_weight(
-    m: Namespace, grad: Array, g: Array, weight_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
-) -> Any:
-    return m.convolution_weight_grad(
-        g, grad, kernel=weight_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
-    )
 
 
 @primitive
@@ -205,17 +167,25 @@ def convolution_weight_grad(
 convolution_weight_grad.cuda(on_cuda.weight_grad)
 
 
-@convolution_weight_grad.vjp("g")
-def _convolution_weight_grad_g(
-    m: Namespace, grad: Array, x: Array, g_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
-) -> Any:
-    return m.convolution(x, grad, None, out=g_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups)
+def _derived(op: Primitive, operand: str, name: str, size: str, *, turned: bool = False) -> None:
+    """Attach the derivative by one of two operands: a primitive of the gradient and the other operand, or turned.
+
+    `size` is the setting of this primitive that says how large its result is.
+    """
+    (other,) = {*op.inputs[:2]} - {operand}
+
+    def rule(m: Namespace, grad: Array, factor: Array, shape: Ints, *settings: Any) -> Any:
+        operands: Any = (factor, grad) if turned else (grad, factor)
+        if name == "convolution":
+            operands += (None,)  # without a bias
+        return getattr(m, name)(*operands, **{size: shape[2:]}, **dict(zip(SETTINGS, settings, strict=True)))
+
+    op.attach(Rule(rule, (operand,), arguments=(other, f"{operand}_shape", *SETTINGS)))
 
 
-@convolution_weight_grad.vjp("x")
-def _convolution_weight_grad_x(
-    m: Namespace, grad: Array, g: Array, x_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
-) -> Any:
-    return m.convolution_input_grad(
-        g, grad, size=x_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
-    )
+_derived(convolution, "x", "convolution_input_grad", "size")
+_derived(convolution, "weight", "convolution_weight_grad", "kernel")
+_derived(convolution_input_grad, "g", "convolution", "out")
+_derived(convolution_input_grad, "weight", "convolution_weight_grad", "kernel", turned=True)
+_derived(convolution_weight_grad, "g", "convolution", "out", turned=True)
+_derived(convolution_weight_grad, "x", "convolution_input_grad", "size", turned=True)

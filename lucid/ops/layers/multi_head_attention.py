@@ -210,20 +210,16 @@ def _merged(
         if mask.array.shape not in shapes:
             wanted = " or ".join(map(str, shapes))
             raise ShapeError(f"{NAME}: expected {name} of shape {wanted}, got {mask.array.shape}")
+        summand = mask
         if mask.array.dtype.kind != "b":
             check_added(NAME, name, mask, query)
-        masks.append(reshape(_additive(mask, query), shapes[mask.array.shape]))
+        else:
+            summand = masked_fill(zeros(mask.array.shape, dtype=query.dtype, device=query.device), mask, -math.inf)
+        masks.append(reshape(summand, shapes[mask.array.shape]))
     if not masks:
         return None
     merged = masks[0] if len(masks) == 1 else add(*masks)
     return pad(merged, (0, added)) if added else merged
-
-
-def _additive(mask: Tensor, query: Tensor) -> Tensor:
-    """Return a mask's summand of the scores."""
-    if mask.array.dtype.kind != "b":
-        return mask
-    return masked_fill(zeros(mask.array.shape, dtype=query.dtype, device=query.device), mask, -math.inf)
 
 
 def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: float) -> tuple[Tensor, Tensor]:

@@ -152,9 +152,23 @@ def _shaped(xp: ModuleType, x: Array, work: np.dtype[Any], shape: Ints) -> Any:
     return None if x is None else x.reshape(shape).astype(work, copy=False)
 
 
-def _normalise_on(
-    xp: ModuleType, x: Array, weight: Array, bias: Array, dim: Ints, eps: float, center: bool, broadcast: Ints
-) -> tuple[Any, Any, Any]:
+@primitive(outputs=("out", "mean", "variance"), saved_as={"x": "input"})
+def normalise(
+    xp: ModuleType,
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    *,
+    dim: Ints,
+    eps: float,
+    center: bool,
+    broadcast: Ints,
+) -> tuple[Array, Array, Array]:
+    """Return ``(x - mean) / sqrt(variance + eps) * weight + bias`` with mean and variance over `dim`, and these two.
+
+    Without `center` no mean is taken off, and the variance is the mean of the squares. `broadcast` is the shape in
+    which weight and bias meet `x`. Mean and variance keep their dimensions, in float32 for half types.
+    """
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
     rows = x.reshape(shape)
@@ -181,32 +195,6 @@ def _normalise_on(
     return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
 
 
-def _normalise_cpu(
-    x: Array, weight: Array | None, bias: Array | None, *, dim: Ints, eps: float, center: bool, broadcast: Ints
-) -> tuple[Array, Array, Array]:
-    return _normalise_on(np, x, weight, bias, dim, eps, center, broadcast)
-
-
-@primitive(outputs=("out", "mean", "variance"), cpu=_normalise_cpu, saved_as={"x": "input"})
-def normalise(
-    xp: ModuleType,
-    x: Array,
-    weight: Array | None,
-    bias: Array | None,
-    *,
-    dim: Ints,
-    eps: float,
-    center: bool,
-    broadcast: Ints,
-) -> tuple[Array, Array, Array]:
-    """Return ``(x - mean) / sqrt(variance + eps) * weight + bias`` with mean and variance over `dim`, and these two.
-
-    Without `center` no mean is taken off, and the variance is the mean of the squares. `broadcast` is the shape in
-    which weight and bias meet `x`. Mean and variance keep their dimensions, in float32 for half types.
-    """
-    return _normalise_on(xp, x, weight, bias, dim, eps, center, broadcast)
-
-
 normalise.cuda(kernels.normalise)
 
 
@@ -227,10 +215,26 @@ def _normalise_vjp(
     )
 
 
-def _normalise_grad_on(
-    xp: ModuleType, grad: Array, x: Array, weight: Array, mean: Array, variance: Array, dim: Ints, eps: float,
-    center: bool, broadcast: Ints, wants: tuple[bool, ...],
-) -> tuple[Any, Any, Any]:  # fmt: skip
+@primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2))
+def normalise_grad(
+    xp: ModuleType,
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    variance: Array,
+    *,
+    dim: Ints,
+    eps: float,
+    center: bool,
+    broadcast: Ints,
+    wants: tuple[bool, ...],
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of `normalise` with given mean and variance: those of x, weight and bias.
+
+    With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
+    ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
+    """
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
     kept = kept_shape(shape, axes)
@@ -268,36 +272,6 @@ def _normalise_grad_on(
                 if wants[0] and work != x.dtype:
                     out[block] = part
     return out.reshape(x.shape) if wants[0] else out, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
-
-
-def _normalise_grad_cpu(
-    grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: Ints, eps: float, center: bool,
-    broadcast: Ints, wants: tuple[bool, ...],
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    return _normalise_grad_on(np, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
-
-
-@primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2), cpu=_normalise_grad_cpu)
-def normalise_grad(
-    xp: ModuleType,
-    grad: Array,
-    x: Array,
-    weight: Array | None,
-    mean: Array,
-    variance: Array,
-    *,
-    dim: Ints,
-    eps: float,
-    center: bool,
-    broadcast: Ints,
-    wants: tuple[bool, ...],
-) -> tuple[Array, Array, Array]:
-    """Return the gradients of `normalise` with given mean and variance: those of x, weight and bias.
-
-    With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
-    ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
-    """
-    return _normalise_grad_on(xp, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
 
 
 normalise_grad.cuda(kernels.normalise_grad)

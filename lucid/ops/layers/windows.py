@@ -89,6 +89,11 @@ def window_size(axes: tuple[Axis, ...]) -> int:
     return math.prod(axis.kernel for axis in axes)
 
 
+def are_pointwise(axes: tuple[Axis, ...]) -> bool:
+    """Return whether each window is the one element at its own index, so that images are their own columns."""
+    return all(axis.kernel == axis.stride == 1 and not axis.before and axis.size == axis.out for axis in axes)
+
+
 def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
     """Return how many elements each window holds along a dimension, with those of the padding or without."""
     begins = [window * axis.stride - axis.before for window in range(axis.out)]
