@@ -45,9 +45,7 @@ template <typename T> struct RealOf {
 template <> struct RealOf<__half> {
     typedef float type;
 };
-template <> struct RealOf<__nv_bfloat16> {
-    typedef float type;
-};
+template <> struct RealOf<__nv_bfloat16> : RealOf<__half> {};
 
 // What values of T are computed and accumulated in: float for the half types, else T.
 template <typename T> using Real = typename RealOf<T>::type;
@@ -166,8 +164,6 @@ template <typename R, typename Op> __device__ __forceinline__ R block_reduce(R v
 }
 
 template <typename R> __device__ __forceinline__ R warp_sum(R value) { return warp_reduce(value, Sum()); }
-template <typename R> __device__ __forceinline__ R warp_max(R value) { return warp_reduce(value, Max()); }
-template <typename R> __device__ __forceinline__ R warp_min(R value) { return warp_reduce(value, Min()); }
 template <typename R> __device__ __forceinline__ R block_sum(R value) { return block_reduce(value, (R)0, Sum()); }
 template <typename R> __device__ __forceinline__ R block_max(R value) {
     return block_reduce(value, Limits<R>::least(), Max());
@@ -181,27 +177,31 @@ template <typename R> struct Place {
     R value;
     long long index;
 };
-struct FirstMax {
+template <bool LARGEST> struct First {
     template <typename R> __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
         const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
         if (a_nan != b_nan) return a_nan ? a : b;
-        if (!a_nan && a.value != b.value) return a.value > b.value ? a : b;
+        if (!a_nan && a.value != b.value) return (LARGEST ? a.value > b.value : a.value < b.value) ? a : b;
         return a.index < b.index ? a : b;
     }
 };
-struct FirstMin {
-    template <typename R> __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
-        const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-        if (a_nan != b_nan) return a_nan ? a : b;
-        if (!a_nan && a.value != b.value) return a.value < b.value ? a : b;
-        return a.index < b.index ? a : b;
-    }
-};
+using FirstMax = First<true>;
+using FirstMin = First<false>;
 
 // ---- many terms in one thread ----
 
 // Numbers that are added one after the other, and sums of such that are: a total rounds each number to its own digits.
 constexpr int AT_ONCE = 64, GROUPS_AT_ONCE = 32;
+
+// Elements first to last of a row's `units`, those of chunk number `chunk`.
+struct Part {
+    long long first, last;
+    __device__ __forceinline__ Part(long long units, long long chunk, long long chunks) {
+        const long long each = (units + chunks - 1) / chunks;
+        first = min(chunk * each, units);
+        last = min(first + each, units);
+    }
+};
 
 // An op has an accumulator A, the A of nothing, and the A of two.
 template <typename R> struct Adding {
@@ -227,6 +227,20 @@ __device__ __forceinline__ typename Op::A gathered(const Op& op, long long first
             total = op.merge(total, gathered<WIDTH, LEVELS - 1, UNROLL>(op, first, min(first + span, end), step, take));
     }
     return total;
+}
+
+// The merged A of the threads of one column of a two-dimensional block, in all of them; `shared` has an A a thread.
+template <typename Op>
+__device__ __forceinline__ typename Op::A merged_down(const Op& op, typename Op::A a, typename Op::A* shared) {
+    const int across = (int)blockDim.x;
+    typename Op::A* mine = shared + threadIdx.y * across + threadIdx.x;
+    *mine = a;
+    __syncthreads();
+    for (int half = (int)blockDim.y / 2; half; half /= 2) {
+        if ((int)threadIdx.y < half) *mine = op.merge(*mine, mine[half * across]);
+        __syncthreads();
+    }
+    return shared[threadIdx.x];
 }
 
 }  // namespace lucid

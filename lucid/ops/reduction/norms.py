@@ -58,22 +58,18 @@ def _reciprocal_or_zero_vjp(m: Namespace, grad: Array, out: Array) -> Any:
     return m.neg(m.mul(grad, m.mul(out, out)))
 
 
-def _logsumexp_of(xp: ModuleType, x: Array, dim: Ints, keepdim: bool) -> Any:
+@primitive
+def _logsumexp(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
     axis = axis_of(x, dim)
     if not x.size:
-        return xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim))
+        return astype(xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim)), x.dtype)
     peak = xp.max(x, axis, None, True)
     # where the largest is infinite, what it would be subtracted from is infinite too
     peak = xp.where(xp.isfinite(peak), peak, peak.dtype.type(0))
     shifted = xp.subtract(x, peak, dtype=accumulation_dtype(x.dtype))
     total = sum_of(xp, xp.exp(shifted), axis, keepdims=True)
-    out = xp.log(total) + peak
+    out = astype(xp.log(total) + peak, x.dtype)
     return out if keepdim else out.squeeze(axis)
-
-
-@primitive
-def _logsumexp(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    return astype(_logsumexp_of(xp, x, dim, keepdim), x.dtype)
 
 
 LOG_SUM_EXP = Reduction("norms", "LogSumExp", lambda dtype: 2 * total_bytes(dtype))
@@ -109,8 +105,7 @@ def logsumexp(input: Tensor, dim: Sizes, keepdim: bool = False) -> Tensor:
     tensor(1000.6932)
     """
     x = float_operand(input)
-    if x.array.dtype.kind == "c":
-        raise DtypeError("logsumexp: complex numbers have no order; take their abs() first")
+    check_ordered(x, "logsumexp", ())
     return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 

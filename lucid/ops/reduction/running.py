@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
 from lucid.base.arrays import namespace
-from lucid.errors import DtypeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import float_operand
 from lucid.ops.elementwise.exponential import logaddexp
 from lucid.ops.index.gather import gather
 from lucid.ops.index.indexing import getitem
-from lucid.ops.reduction.extremes import ValuesIndices
+from lucid.ops.reduction.extremes import ValuesIndices, check_ordered
 from lucid.ops.reduction.sorting import check_real, comparable
 from lucid.ops.shape.joining import cat
 
@@ -90,8 +89,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     tensor([1000.0000, 1000.6932])
     """
     x = float_operand(input)
-    if x.array.dtype.kind == "c":
-        raise DtypeError("logcumsumexp: complex numbers have no order; take their abs() first")
+    check_ordered(x, "logcumsumexp", ())
     result, axis = x, dim_in(dim, x.array.ndim)
     length, step = (x.array.shape or (1,))[axis], 1
     while step < length:

@@ -65,13 +65,6 @@ def order_of(xp: ModuleType, x: Array, dim: int, *, descending: bool) -> Array:
     return x.shape[dim] - 1 - xp.argsort(values[turned], axis=dim, kind="stable")[turned]
 
 
-def gradient_of_chosen(m: Namespace, grad: Array, indices: Array, shape: Ints, dim: int) -> Any:
-    """Return the gradient of an input with each chosen element once among the outputs."""
-    if not shape:  # one element, or none was asked for
-        return m.sum_to(grad, shape=())
-    return m.gather_grad(grad, indices, shape=shape, dim=dim, unique=True)
-
-
 @primitive(outputs=("values", "indices"))
 def _sort(xp: ModuleType, x: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
     order = order_of(xp, x, dim, descending=descending)
@@ -80,7 +73,10 @@ def _sort(xp: ModuleType, x: Array, *, dim: int, descending: bool) -> tuple[Arra
 
 @_sort.vjp
 def _sort_vjp(m: Namespace, grad: list[Array | None], indices: Array, x_shape: Ints, dim: int) -> Any:
-    return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
+    # each chosen element is once among the outputs
+    if not x_shape:  # one element, or none was asked for
+        return m.sum_to(grad[0], shape=())
+    return m.gather_grad(grad[0], indices, shape=x_shape, dim=dim, unique=True)
 
 
 @primitive(outputs=("values", "indices"))

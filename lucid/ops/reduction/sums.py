@@ -91,11 +91,6 @@ def float_dtype_of(x: Tensor, name: str, dtype: Dtype | None = None) -> Any:
     return wanted
 
 
-def of_category(x: Tensor, dtype: Dtype) -> Tensor:
-    """Return `x`, cast to `dtype` first if NumPy would refuse to accumulate it there."""
-    return cast_to(x, dtype) if dtype_of(x.array).category > dtype.category else x
-
-
 def _sum_cpu(x: Array, *, dim: Ints, keepdim: bool, dtype: np.dtype[Any]) -> Array:
     total = array_sum(x, axis_of(x, dim), accumulation_dtype(dtype), keepdim)
     return total if total.dtype == dtype else astype(total, dtype)
@@ -133,8 +128,9 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype 
         x = wide_in_autocast(x)
     own = x.array.dtype
     wanted = as_dtype(dtype) if dtype is not None else dtype_of(x.array) if own.kind in "fcV" else int64
-    if wanted.numpy != own:
-        x = of_category(x, wanted)
+    # what NumPy would refuse to accumulate there
+    if wanted.numpy != own and dtype_of(x.array).category > wanted.category:
+        x = cast_to(x, wanted)
     return _sum(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"), dtype=wanted.numpy)
 
 
