@@ -312,8 +312,7 @@ def scaled_dot_product_attention(
             bias = cast_to(attn_mask, query.dtype) if query.dtype is float64 else attn_mask
     keep = None
     if dropout_p:
-        generator = default_generator_for(str(device_of(query.array)))
-        keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
+        keep = wrap(bernoulli(default_generator_for(str(device_of(query.array))), 1 - dropout_p, shape, xp))
     factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale"))
     return attention(query, key, value, bias, keep, scale=factor, drop=float(dropout_p), causal=is_causal)[0]
 

@@ -198,15 +198,7 @@ def _row_threads(keys: int) -> int:
 
 
 def attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    bias: Array | None,
-    keep: Array | None,
-    *,
-    scale: float,
-    drop: float,
-    causal: bool,
+    q: Array, k: Array, v: Array, bias: Array | None, keep: Array | None, *, scale: float, drop: float, causal: bool
 ) -> Any:
     """Return attention and the logarithms of the softmax's denominators; NotImplemented without a kernel."""
     heads = _heads(q, k, v, bias, keep, scale, drop, causal=causal)

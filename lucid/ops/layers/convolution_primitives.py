@@ -53,8 +53,7 @@ def columns_of(
     for images in blocks(xp, x.shape[0], x.shape[1], axes, dtype.itemsize):
         count = images.stop - images.start
         if buffer is None or buffer.shape[1 + len(axes)] != count:
-            kernel = tuple([axis.kernel for axis in axes])
-            buffer = xp.zeros((x.shape[1], *kernel, count, *window_count(axes)), dtype)
+            buffer = xp.zeros((x.shape[1], *[axis.kernel for axis in axes], count, *window_count(axes)), dtype)
         source = x[images].swapaxes(0, 1)
         for tap in all_taps:
             buffer[(slice(None), *tap.position, slice(None), *tap.windows)] = source[(..., *tap.elements)]
@@ -65,8 +64,7 @@ def columns_of(
 def rows_of(x: Array, groups: int, dtype: np.dtype[Any]) -> Array:
     """Return images of shape (count, channels, ...) as (groups, channels, count * pixels)."""
     count, channels, *size = x.shape
-    rows = x.swapaxes(0, 1).reshape(groups, channels // groups, count * math.prod(size))
-    return rows.astype(dtype, copy=False)
+    return x.swapaxes(0, 1).reshape(groups, channels // groups, count * math.prod(size)).astype(dtype, copy=False)
 
 
 def kernels_of(weight: Array, groups: int, dtype: np.dtype[Any]) -> Array:

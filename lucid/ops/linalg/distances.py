@@ -218,5 +218,4 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> lucid.nn.functional.pairwise_distance(lucid.tensor([[3.0, 4.0]]), lucid.tensor([[0.0, 0.0]]), eps=0.0)
     tensor([5.])
     """
-    difference = add(sub(x1, x2), as_number(eps, "eps"))
-    return norm(difference, as_number(p, "p"), -1, as_bool(keepdim, "keepdim"))
+    return norm(add(sub(x1, x2), as_number(eps, "eps")), as_number(p, "p"), -1, as_bool(keepdim, "keepdim"))

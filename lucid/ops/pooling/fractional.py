@@ -134,8 +134,7 @@ def fractionally_pooled(
         )
         if not return_indices:
             return values
-        where = xp.take_along_axis(places, at.reshape(*lead, math.prod(out)), -1)
-        return values, wrap(where.reshape(at.shape))
+        return values, wrap(xp.take_along_axis(places, at.reshape(*lead, math.prod(out)), -1).reshape(at.shape))
 
 
 def fractional_max_pool2d(

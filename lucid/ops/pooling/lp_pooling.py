@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 
 def normed(
-    name: str,
-    count: int,
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Sizes,
-    stride: Sizes | None,
-    ceil_mode: bool,
+    name: str, count: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None, ceil_mode: bool
 ) -> Any:
     """Return the norm of each window."""
     only_tensors(input)

@@ -299,8 +299,7 @@ def _avg_pool_grad_cuda(g: Array, *, axes: tuple[Axis, ...], divisor: float | No
     if work is None:
         return NotImplemented
     dx = empty(work.shape, g.dtype)
-    settings = float(divisor or 0), int(padded)
-    _AVG_POOL_GRAD[work.dtype](*work.launch, g.data.ptr, dx.data.ptr, *work.rest, *settings)
+    _AVG_POOL_GRAD[work.dtype](*work.launch, g.data.ptr, dx.data.ptr, *work.rest, float(divisor or 0), int(padded))
     return dx
 
 

@@ -117,8 +117,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """
     stable = as_bool(stable, "stable")
     check_real(input, "sort")
-    axis = dim_in(dim, input.array.ndim)
-    return sort_result(*_sort(input, dim=axis, descending=as_bool(descending, "descending")))
+    return sort_result(*_sort(input, dim=dim_in(dim, input.array.ndim), descending=as_bool(descending, "descending")))
 
 
 @seen_as_one

@@ -66,8 +66,7 @@ def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: b
         centred = xp.subtract(x, mean, dtype=dtype)
         drift = sum_of(xp, centred, axis, keepdims=keepdim)
         centred *= centred
-        squares = sum_of(xp, centred, axis, keepdims=keepdim)
-        return about_the_mean(xp, squares, drift, count)
+        return about_the_mean(xp, sum_of(xp, centred, axis, keepdims=keepdim), drift, count)
 
     squares = squares_in(work if xp is np else np.float64)
     if work == np.float32 and xp is np and out_of_range(squares):
@@ -171,8 +170,7 @@ def _std_mean_vjp(
 @primitive
 def _median_index(xp: ModuleType, x: Array, *, dim: int) -> Array:
     """Return the index of the lower median along `dim`; a NaN counts as the median of its line."""
-    order = order_of(xp, x, dim, descending=False)
-    index = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
+    index = xp.take(order_of(xp, x, dim, descending=False), (x.shape[dim] - 1) // 2, axis=dim)
     if x.dtype.kind not in "fV":
         return index
     unknown = xp.isnan(x)

@@ -135,8 +135,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype 
 
 
 def _mean_cpu(x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    total = array_sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdim)
-    mean = np.divide(total, count_of(x.shape, dim))
+    mean = np.divide(array_sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdim), count_of(x.shape, dim))
     return mean if mean.dtype == x.dtype else astype(mean, x.dtype)
 
 

@@ -37,11 +37,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 def grid_sample(
-    input: Tensor,
-    grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool | None = None,
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
     """Return `input`, of two or three dimensions (depth, height, width), at the points of `grid`.
 

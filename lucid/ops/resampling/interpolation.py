@@ -107,8 +107,7 @@ def sizes_and_factors(
 ) -> tuple[tuple[int, ...], Sequence[float | None]]:
     """Return the sizes of the result, and the factors that were given; None for that of the sizes."""
     if size is not None and scale_factor is None:
-        sizes = [as_int(each, "size") for each in for_each("size", size, len(shape))]
-        return tuple(sizes), [None] * len(shape)
+        return tuple([as_int(each, "size") for each in for_each("size", size, len(shape))]), [None] * len(shape)
     if scale_factor is not None and size is None:
         factors = [as_number(each, "scale_factor") for each in for_each("scale_factor", scale_factor, len(shape))]
         if not all(0 < factor < math.inf for factor in factors):

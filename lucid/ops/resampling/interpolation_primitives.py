@@ -166,8 +166,7 @@ def by_products(x: Array, axis: Axis, dim: int, *, adjoint: bool) -> Array:
 def by_taps(xp: ModuleType, x: Array, axis: Axis, dim: int, *, adjoint: bool) -> Array:
     """Return `x` resized along one dimension, without looking at elements of weight zero."""
     index, weight = taps(axis)
-    size = axis.size if adjoint else axis.out
-    out = xp.zeros((*x.shape[:dim], size, *x.shape[dim + 1 :]), x.dtype)
+    out = xp.zeros((*x.shape[:dim], axis.size if adjoint else axis.out, *x.shape[dim + 1 :]), x.dtype)
     for k in range(index.shape[1]):
         at = xp.asarray(index[:, k])
         by = xp.asarray(weight[:, k], x.dtype).reshape(-1, *[1] * (x.ndim - dim - 1))

@@ -231,5 +231,4 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         return clone(input)
     if turns == 2:
         return _flip(input, dims=plane)
-    turned = transpose(input, first, second)
-    return _flip(turned, dims=(first if turns == 1 else second,))
+    return _flip(transpose(input, first, second), dims=(first if turns == 1 else second,))

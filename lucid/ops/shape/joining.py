@@ -148,5 +148,4 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    parts = together(tensors, "vstack")
-    return cat([t if t.array.ndim > 1 else reshape(t, 1, t.array.size) for t in parts], 0)
+    return cat([t if t.array.ndim > 1 else reshape(t, 1, t.array.size) for t in together(tensors, "vstack")], 0)

@@ -190,8 +190,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     parts = as_int(indices_or_sections, "sections")
     if parts <= 0:
         raise ShapeError(f"tensor_split: expected a number of parts above zero, got {parts}")
-    sizes = tuple([length // parts + (k < length % parts) for k in range(parts)])
-    return _split(input, sizes=sizes, dim=axis)
+    return _split(input, sizes=tuple([length // parts + (k < length % parts) for k in range(parts)]), dim=axis)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
