@@ -40,23 +40,22 @@ __device__ __forceinline__ PhiloxBlock block_of(const Word64* start_2, Word64 se
 
 template <typename T> constexpr int values_of_block = sizeof(T) == 8 ? 2 : 4;
 
-// The word of value l of a block: one of 64 bits for a value of as many.
-template <typename T> __device__ __forceinline__ auto word_of(PhiloxBlock block, int l) {
-    if constexpr (sizeof(T) == 8)
+// Word l of the COUNT words of a block: four, or two of 64 bits.
+template <int COUNT> __device__ __forceinline__ auto word_of(PhiloxBlock block, int l) {
+    if constexpr (COUNT == 2)
         return word64_of(block, l);
     else
         return block.lane_l[l];
 }
 
 // Calls make(word) for each value of the draw and writes what it returns.
-template <typename T, typename Make>
+template <typename T, int COUNT = values_of_block<T>, typename Make>
 __device__ __forceinline__ void draw(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
                                      Make make) {
-    constexpr int COUNT = values_of_block<T>;
     const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (b * COUNT >= n) return;
     const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
-    write_group<T, COUNT>(out_n, n, b * COUNT, [&](int l) { return make(word_of<T>(block, l)); });
+    write_group<T, COUNT>(out_n, n, b * COUNT, [&](int l) { return make(word_of<COUNT>(block, l)); });
 }
 
 template <typename T>
@@ -86,10 +85,7 @@ __global__ void fill_exponential(T* out_n, long long n, const Word64* start_2, W
 template <typename T>
 __global__ void fill_integers(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, long long low,
                               Word64 count) {
-    const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (b * 2 >= n) return;
-    const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
-    write_group<T, 2>(out_n, n, b * 2, [&](int l) { return (T)random_integer(word64_of(block, l), low, count); });
+    draw<T, 2>(out_n, n, start_2, seed, offset, [&](Word64 word) { return (T)random_integer(word, low, count); });
 }
 
 // bool only: true with probability threshold / 2^32.

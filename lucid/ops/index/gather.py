@@ -166,13 +166,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     axis = dim_in(dim, len(shape))
     if not shape:
         return gather(input, 0, indices)
-    along, across = index_shape[axis], shape[axis]
     shape[axis] = index_shape[axis] = 1
-    common = list(common_shape(tuple(shape), tuple(index_shape)))
-    common[axis] = across
-    x = expand(input, shape=tuple(common))
-    common[axis] = along
-    return gather(x, axis, expand(indices, shape=tuple(common)))
+    common = common_shape(tuple(shape), tuple(index_shape))
+    x, places = [
+        expand(each, shape=(*common[:axis], each.array.shape[axis], *common[axis + 1 :])) for each in (input, indices)
+    ]
+    return gather(x, axis, places)
 
 
 @seen_as_one

@@ -236,8 +236,7 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """
-    use_input_stats = as_bool(use_input_stats, "use_input_stats")
-    if not use_input_stats:
+    if not as_bool(use_input_stats, "use_input_stats"):
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     x = real_operand("instance_norm", input)
     momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")

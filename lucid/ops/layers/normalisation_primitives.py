@@ -175,23 +175,22 @@ def normalise(
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
     out = xp.empty(shape, x.dtype)
-    if _at_once(xp, x, axes):
-        whole = out if work == x.dtype else xp.empty(shape, work)
-        with _long_rows(xp, shape, axes):
-            mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
-        if whole is not out:
-            out[...] = whole
-        return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
-    kept = kept_shape(shape, axes)
-    mean, variance = np.empty(kept, work), np.empty(kept, work)
     with _long_rows(xp, shape, axes):
-        for block in row_blocks(shape[0], x.size // shape[0]):
-            part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
-            mean[block], variance[block] = _forward(
-                np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
-            )
-            if work != x.dtype:
-                out[block] = part
+        if _at_once(xp, x, axes):
+            whole = out if work == x.dtype else xp.empty(shape, work)
+            mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
+            if whole is not out:
+                out[...] = whole
+        else:
+            kept = kept_shape(shape, axes)
+            mean, variance = np.empty(kept, work), np.empty(kept, work)
+            for block in row_blocks(shape[0], x.size // shape[0]):
+                part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
+                mean[block], variance[block] = _forward(
+                    np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
+                )
+                if work != x.dtype:
+                    out[block] = part
     return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
 
 
@@ -207,12 +206,10 @@ def _normalise_vjp(
         grad[0], x, weight, mean, variance, dim=dim, eps=eps, center=center, broadcast=broadcast, wants=needs
     )
     shapes = (x.shape, weight_shape, bias_shape)
-    return tuple(
-        [
-            None if not needed else g if g.shape == shape else m.reshape(g, shape=shape)
-            for g, shape, needed in zip(grads, shapes, needs, strict=True)
-        ]
-    )
+    return tuple([
+        None if not needed else g if g.shape == shape else m.reshape(g, shape=shape)
+        for g, shape, needed in zip(grads, shapes, needs, strict=True)
+    ])  # fmt: skip
 
 
 @primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2))
@@ -322,9 +319,7 @@ def _normalise_grad_vjp(
     if to_bias is not None:
         add(0, m.expand(to_bias, shape=x.shape))
     # an operand that only gradients of no interest depend on gets zeros
-    return tuple(
-        [
-            m.zeros_like(operand) if needed and total is None else total
-            for total, needed, operand in zip(sums, needs, (grad, x, weight), strict=True)
-        ]
-    )
+    return tuple([
+        m.zeros_like(operand) if needed and total is None else total
+        for total, needed, operand in zip(sums, needs, (grad, x, weight), strict=True)
+    ])  # fmt: skip
