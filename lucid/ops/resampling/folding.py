@@ -18,7 +18,7 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, only_tensors
-from lucid.ops.layers.convolution_cuda import col2im, im2col
+from lucid.ops.layers.convolution_primitives import col2im, im2col
 from lucid.ops.layers.windows import Axis, axes_of, check_floating, sizes_for, taps, window_count
 from lucid.ops.shape.reshape import reshape
 
