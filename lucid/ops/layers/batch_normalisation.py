@@ -112,8 +112,8 @@ def _follow(running: Tensor, value: Array, momentum: float) -> None:
         change_in_place(running, wrap(astype(moved, old.dtype)))
 
 
-def _mean_of_instances(statistic: Array, channels: int) -> Any:
-    by_instance = statistic.reshape(-1, channels)
+def _mean_of_instances(statistic: Array, running: Tensor) -> Any:
+    by_instance = statistic.reshape(-1, *running.array.shape)
     return array_sum(by_instance, (0,)) / len(by_instance) if type(statistic) is np.ndarray else by_instance.mean(0)
 
 
@@ -138,11 +138,9 @@ def track(
     if isinstance(momentum, MeanOfBatches):
         momentum = momentum.number()
     if running_mean is not None:
-        channels = running_mean.array.shape[0]
-        _follow(running_mean, _mean_of_instances(mean.array, channels), momentum)
+        _follow(running_mean, _mean_of_instances(mean.array, running_mean), momentum)
     if running_var is not None:
-        channels = running_var.array.shape[0]
-        _follow(running_var, _mean_of_instances(variance.array, channels) * correction, momentum)
+        _follow(running_var, _mean_of_instances(variance.array, running_var) * correction, momentum)
 
 
 def _follow_by_kernel(
@@ -160,12 +158,11 @@ def _follow_by_kernel(
         keep_saved(version_of(target))
     if not targets:
         return False
-    centre = None if running_mean is None else running_mean.array
-    spread = None if running_var is None else running_var.array
+    arrays = [None if running is None else running.array for running in (running_mean, running_var)]
     index = gpu.device_index(mean.array)
     share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
     with gpu.use_device(index):
-        if share is None or not kernels.follow(centre, spread, mean.array, variance.array, share, correction):
+        if share is None or not kernels.follow(*arrays, mean.array, variance.array, share, correction):
             return False
     for target in targets:
         if target.version is not INFERENCE:

@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.errors import DtypeError, ShapeError
+from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_int, is_single
 
 if TYPE_CHECKING:
@@ -102,13 +103,16 @@ def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
     return tuple([min(begin + axis.kernel, axis.size) - max(begin, 0) for begin in begins])
 
 
-def check_dimensions(name: str, shape: Ints, count: int) -> None:
-    """Refuse an input that has not `count` dimensions behind its channels, with a batch or without."""
+def shape_of(name: str, input: Tensor, count: int) -> tuple[int, ...]:
+    """Return the shape of an input; refuse one without `count` dimensions behind its channels, with a batch or not."""
+    only_tensors(input)
+    shape = input.array.shape
     if len(shape) not in {count + 1, count + 2}:
         raise ShapeError(
             f"{name}: expected input of {count + 2} dimensions (batch, channels, ...), or {count + 1} without a batch, "
             f"got shape {shape}"
         )
+    return shape
 
 
 def check_floating(name: str, input: Tensor, kinds: str = "fV") -> None:

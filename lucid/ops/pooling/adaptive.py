@@ -23,11 +23,11 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, images, launch_shape
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import along
-from lucid.ops.base.promotion import accumulation_dtype, only_tensors
+from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
 from lucid.ops.base.scalars import as_bool, is_single
 from lucid.ops.index.index_select import index_select
-from lucid.ops.layers.windows import axes_of, check_dimensions, check_floating, sizes_for
+from lucid.ops.layers.windows import axes_of, check_floating, shape_of, sizes_for
 from lucid.ops.pooling.pooling import check_ordered, largest, means, means_of_means
 
 if TYPE_CHECKING:
@@ -151,9 +151,7 @@ def parts_asked(
     name: str, count: int, input: Tensor, output_size: Any, check: Callable[[str, Tensor], None]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the sizes of the last `count` dimensions, and how many parts there are along each."""
-    only_tensors(input)
-    shape = input.array.shape
-    check_dimensions(name, shape, count)
+    shape = shape_of(name, input, count)
     check(name, input)
     asked: Any = (output_size,) * count if is_single(output_size) else output_size
     if len(asked) == count:

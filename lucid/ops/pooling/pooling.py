@@ -20,9 +20,9 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.base.arrays import namespace, on
 from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.scalars import as_bool, as_int, is_single
-from lucid.ops.layers.windows import Axis, axes_of, check_dimensions, check_floating, sizes_for
+from lucid.ops.layers.windows import Axis, axes_of, check_floating, shape_of, sizes_for
 from lucid.ops.pooling.pooling_primitives import avg_pool, flat_positions, max_pool
 from lucid.ops.shape.reshape import reshape
 
@@ -51,9 +51,7 @@ def windows_over(
     ceil_mode: bool,
 ) -> tuple[Axis, ...]:
     """Return the windows of pooling over the last `count` dimensions."""
-    only_tensors(input)
-    shape = input.array.shape
-    check_dimensions(name, shape, count)
+    shape = shape_of(name, input, count)
     check_ordered(name, input)
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
     apart: Any = () if stride is None else stride

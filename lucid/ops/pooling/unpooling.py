@@ -19,7 +19,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_int, is_single
 from lucid.ops.index.scatter import scatter
-from lucid.ops.layers.windows import check_dimensions, sizes_for
+from lucid.ops.layers.windows import shape_of, sizes_for
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def unpooled(
     """Return zeros with the elements of `input` at `indices`, counted over all pooled dimensions."""
     input = wide_in_autocast(input, cpu=True, cuda=False)
     only_tensors(input, indices)
-    shape, places = input.array.shape, indices.array
-    check_dimensions(name, shape, count)
+    shape, places = shape_of(name, input, count), indices.array
     if places.dtype != np.int64:
         raise DtypeError(f"{name}: expected indices of int64, got {places.dtype.name}")
     if places.shape != shape:
