@@ -94,6 +94,14 @@ def _work(x: Array, grid: Array, size: Ints, how: Sampling, orders: Ints, *, sha
     return (name, _MODES[how.mode]), ((blocks, across), (_THREADS,)), rest
 
 
+def _launched(kernel: Kernel, work: Any, out: Array, *operands: Array) -> Array:
+    """Return `out`, which a kernel writes of the operands."""
+    instance, launch, rest = work
+    arrays = [*map(gpu.cupy().ascontiguousarray, operands), out]
+    kernel[instance](*launch, *[array.data.ptr for array in arrays], *rest)
+    return out
+
+
 @primitive
 def grid_sampled(xp: ModuleType, x: Array, grid: Array, *, how: Sampling, orders: Ints) -> Array:
     """Return the samples of images `x` at the points of `grid`."""
@@ -123,11 +131,8 @@ def _grid_sampled_cuda(x: Array, grid: Array, *, how: Sampling, orders: Ints) ->
     work = _work(x, grid, x.shape[2:], how, orders, shared=True)
     if work is None:
         return NotImplemented
-    instance, launch, rest = work
-    x, grid = map(gpu.cupy().ascontiguousarray, (x, grid))
     out = cupy_functions().empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
-    _SAMPLE[instance](*launch, x.data.ptr, grid.data.ptr, out.data.ptr, *rest)
-    return out
+    return _launched(_SAMPLE, work, out, x, grid)
 
 
 @grid_sampled.vjp("x")
@@ -137,9 +142,11 @@ def grid_sampled_x(m: Namespace, grad: Array, grid: Array, x_shape: Ints, how: S
 
 
 @grid_sampled.vjp("grid")
-def grid_sampled_grid(m: Namespace, grad: Array, x: Array, grid: Array, how: Sampling, orders: Ints) -> Any:
-    """Return the gradient of the grid."""
-    return drift_of(m, grad, x, grid, how, orders)
+def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Ints) -> Any:
+    """Return the drift; zeros if weights are the same all around."""
+    if min(orders) >= MOST_ORDERS[how.mode]:
+        return m.zeros_like(grid)
+    return m.grid_drift(g, x, grid, how=how, orders=orders)
 
 
 @primitive
@@ -170,11 +177,8 @@ def _grid_spread_cuda(g: Array, grid: Array, *, size: Ints, how: Sampling, order
     work = _work(g, grid, size, how, orders, shared=True)
     if work is None:
         return NotImplemented
-    instance, launch, rest = work
-    g, grid = map(gpu.cupy().ascontiguousarray, (g, grid))
     out = cupy_functions().zeros((*g.shape[:2], *size), accumulation_dtype(g.dtype))
-    _SPREAD[instance](*launch, g.data.ptr, grid.data.ptr, out.data.ptr, *rest)
-    return out.astype(g.dtype, copy=False)
+    return _launched(_SPREAD, work, out, g, grid).astype(g.dtype, copy=False)
 
 
 @grid_spread.vjp("g")
@@ -207,11 +211,8 @@ def grid_drift(xp: ModuleType, g: Array, x: Array, grid: Array, *, how: Sampling
             terms = "cp,cp->p" if across else "pc,pc->p"
             dots = [xp.einsum(terms, by, image.take(index, axis=int(across))) for index in indices(near, size)]
             for dim in range(count):
-                moved = [
-                    weighed(xp, dot, weight, masked=True)
-                    for dot, weight in zip(dots, weights(near, raised(orders, dim)), strict=True)
-                ]
-                total[part, count - 1 - dim] = sum(moved)
+                moved = zip(dots, weights(near, raised(orders, dim)), strict=True)
+                total[part, count - 1 - dim] = sum(weighed(xp, dot, weight, masked=True) for dot, weight in moved)
         out[n] = total.reshape(grid.shape[1:])
     return out
 
@@ -221,11 +222,7 @@ def _grid_drift_cuda(g: Array, x: Array, grid: Array, *, how: Sampling, orders: 
     work = _work(x, grid, x.shape[2:], how, orders, shared=False)
     if work is None or how.mode == "nearest":
         return NotImplemented
-    instance, launch, rest = work
-    g, x, grid = map(gpu.cupy().ascontiguousarray, (g, x, grid))
-    out = cupy_functions().empty(grid.shape, grid.dtype)
-    _DRIFT[instance](*launch, g.data.ptr, x.data.ptr, grid.data.ptr, out.data.ptr, *rest)
-    return out
+    return _launched(_DRIFT, work, cupy_functions().empty(grid.shape, grid.dtype), g, x, grid)
 
 
 @grid_drift.vjp("g")
@@ -256,13 +253,6 @@ def grid_drift_grid(m: Namespace, grad: Array, g: Array, x: Array, grid: Array, 
         for part, more in parts_of(m, grad, (*grad.shape[:-1], 1), how, orders)
     ]
     return sum_of(m, terms, grid, grad.shape)
-
-
-def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Ints) -> Any:
-    """Return the drift; zeros if weights are the same all around."""
-    if min(orders) >= MOST_ORDERS[how.mode]:
-        return m.zeros_like(grid)
-    return m.grid_drift(g, x, grid, how=how, orders=orders)
 
 
 def parts_of(m: Namespace, grad: Any, shape: Ints, how: Sampling, orders: Ints) -> list[tuple[Any, tuple[int, ...]]]:

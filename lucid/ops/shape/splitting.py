@@ -106,7 +106,8 @@ def _unbind_grad(xp: ModuleType, *parts: Array | None, shape: Ints, dtype: np.dt
 
 
 @_unbind_grad.vjp
-def _unbind_grad_vjp(m: Namespace, grad: Array, dim: int, needs: tuple[bool, ...]) -> Any:
+def slices_of(m: Namespace, grad: Array, dim: int, needs: tuple[bool, ...]) -> Any:
+    """Return the gradients of tensors that were stacked along `dim`, of those that need one."""
     return parts_of(m, grad, dim, range(len(needs)), needs)
 
 
