@@ -166,9 +166,8 @@ def attention_grad(
 ) -> tuple[Array | None, ...]:
     """Return the gradients of :func:`attention`, with the weights computed anew; None for those not needed."""
     dtype = accumulation_dtype(q.dtype)
-    q_grad = xp.empty(q.shape, q.dtype) if needs[0] else None
-    k_grad = xp.empty(k.shape, k.dtype) if needs[1] else None
-    v_grad = xp.empty(v.shape, v.dtype) if needs[2] else None
+    grads = [xp.empty(x.shape, x.dtype) if need else None for x, need in zip((q, k, v), needs, strict=False)]
+    q_grad, k_grad, v_grad = grads
     bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
     bias_mask = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
     keep = broadcast_mask(xp, keep, q, k)
@@ -204,7 +203,7 @@ def attention_grad(
             target += sum_to_array(xp, s, target.shape)
     if bias is not None and bias_grad is not None:
         bias_grad = bias_grad.astype(bias.dtype, copy=False)
-    return q_grad, k_grad, v_grad, bias_grad
+    return (*grads, bias_grad)
 
 
 attention_grad.cuda(on_cuda.attention_grad)
