@@ -13,7 +13,7 @@ and one kernel does everything.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -211,8 +211,8 @@ def _convolution_input_grad_cuda(
     for block in p.blocks(g.dtype.itemsize):
         count = block.stop - block.start
         columns = blas.matmul(kernels, _rows(p, g[block]), _matrices(p, buffer, count))
-        grid, threads = _over(count * p.channels, p.axes, 0)
-        col2im[p.name](grid, threads, columns.data.ptr, result[block].data.ptr, count, p.channels, *packed(p.axes))
+        launch = _over(count * p.channels, p.axes, 0)
+        col2im[p.name](*launch, columns.data.ptr, result[block].data.ptr, count, p.channels, *packed(p.axes))
     return result
 
 
@@ -351,6 +351,11 @@ def _over(planes: int, axes: Any, which: int) -> Any:
     return launch_shape(planes, math.prod(axis[which] for axis in axes))
 
 
+def _steps(p: Problem, x: Array) -> Any:
+    """Return the distances between neighbours of images along each dimension, in elements."""
+    return cast("Any", images(x, len(p.axes))).steps
+
+
 def _buffer(p: Problem, dtype: Any) -> Array:
     """Return memory for the columns of the largest block."""
     first = next(p.blocks(dtype.itemsize))
@@ -366,9 +371,8 @@ def _matrices(p: Problem, buffer: Array, count: int) -> Array:
 def _columns(p: Problem, x: Array, buffer: Array) -> Array:
     """Return the columns of images."""
     count = x.shape[0]
-    read: Any = images(x, len(p.axes))
-    grid, block = _over(p.channels * count, p.axes, 1)
-    im2col[p.name](grid, block, x.data.ptr, buffer.data.ptr, count, p.channels, *read.steps, *packed(p.axes))
+    launch = _over(p.channels * count, p.axes, 1)
+    im2col[p.name](*launch, x.data.ptr, buffer.data.ptr, count, p.channels, *_steps(p, x), *packed(p.axes))
     return _matrices(p, buffer, count)
 
 
@@ -379,8 +383,7 @@ def _rows(p: Problem, g: Array) -> Array:
     if count == 1 and g.flags.c_contiguous:
         return g.reshape(shape)
     rows = cupy_functions().empty(shape, g.dtype)
-    read: Any = images(g, len(p.axes))
-    n, c, h, w = read.steps
+    n, c, h, w = _steps(p, g)
     _arrange(p, g, None, rows, (p.made, count), (c, n, h, w))
     return rows
 
@@ -390,10 +393,9 @@ def _arrange(
 ) -> None:
     """Write elements of `x` at `steps` into `out`, of shape (*lead, *windows), plus the bias of the second index."""
     planes = math.prod(lead)
-    grid, block = _over(planes, p.axes, 1)
-    columns = p.axes[-1][1]
+    launch, columns = _over(planes, p.axes, 1), p.axes[-1].out
     _rearrange[p.name](
-        grid, block, x.data.ptr, address_of(bias), out.data.ptr, planes, lead[1], p.area // columns, columns, *steps
+        *launch, x.data.ptr, address_of(bias), out.data.ptr, planes, lead[1], p.area // columns, columns, *steps
     )
 
 
@@ -405,22 +407,18 @@ def _by_pixels(p: Problem, kernels: Array, x: Array) -> Array:
 def _by_planes(p: Problem, kernel: Kernel, x: Array, beside: tuple[int, ...], shape: Any, which: int) -> Array:
     """Return the result, of `shape`, of a depthwise kernel; `beside`: the addresses that it takes after that of `x`."""
     out = cupy_functions().empty(shape, x.dtype)
-    read: Any = images(x, len(p.axes))
-    grid, block = _over(shape[0] * shape[1], p.axes, which)
     kernel[p.name](
-        grid, block, x.data.ptr, *beside, out.data.ptr,
-        p.batch, p.channels, p.made // p.channels, *read.steps, *packed(p.axes),
+        *_over(shape[0] * shape[1], p.axes, which), x.data.ptr, *beside, out.data.ptr,
+        p.batch, p.channels, p.made // p.channels, *_steps(p, x), *packed(p.axes),
     )  # fmt: skip
     return out
 
 
 def _depthwise_weights(p: Problem, g: Array, x: Array, shape: Any) -> Array:
     dw = cupy_functions().empty(shape, x.dtype)
-    g_read: Any = images(g, len(p.axes))
-    x_read: Any = images(x, len(p.axes))
     threads = min(_REDUCE_THREADS, max(32, 1 << (p.batch * p.area - 1).bit_length()))
     _depthwise_weight_grad[p.name](
         (p.window_size, p.made), threads, g.data.ptr, x.data.ptr, dw.data.ptr,
-        p.batch, p.made // p.channels, *g_read.steps, *x_read.steps, *packed(p.axes),
+        p.batch, p.made // p.channels, *_steps(p, g), *_steps(p, x), *packed(p.axes),
     )  # fmt: skip
     return dw

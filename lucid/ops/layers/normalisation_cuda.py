@@ -37,11 +37,8 @@ TILES_AT_ONCE = 128
 
 _rows_forward = Kernel("normalisation", "lucid::rows_forward", WEIGHTED)
 _long_rows_forward = Kernel("normalisation", "lucid::long_rows_forward", WEIGHTED)
-_rows_backward = Kernel(
-    "normalisation",
-    "lucid::rows_backward",
-    tuple((*names, columns) for names in WEIGHTED for columns in ("false", "true")),
-)
+_BY_COLUMNS = tuple((*names, columns) for names in WEIGHTED for columns in ("false", "true"))
+_rows_backward = Kernel("normalisation", "lucid::rows_backward", _BY_COLUMNS)
 _long_rows_backward = Kernel("normalisation", "lucid::long_rows_backward", WEIGHTED)
 
 
@@ -209,11 +206,8 @@ def normalise_grad(
     problem = problem_of(x.shape, dim, broadcast)
     if names is None or problem is None or not x.size or problem.sizes[2] > MAX_LENGTH or grad.dtype != x.dtype:
         return NotImplemented
-    outs = (
-        empty(x.shape if wants[0] else 0, x.dtype),
-        empty(broadcast if wants[1] else 0, accumulation_dtype(x.dtype)),
-        empty(broadcast if wants[2] else 0, accumulation_dtype(x.dtype)),
-    )
+    of_weights = [empty(broadcast if want else 0, accumulation_dtype(x.dtype)) for want in wants[1:]]
+    outs = empty(x.shape if wants[0] else 0, x.dtype), of_weights[0], of_weights[1]
     weight, stats = side_by_side(weight), (mean, variance)
     if problem.by_channel:
         parts = cut(grad, problem.cuts), cut(x, problem.cuts)
