@@ -131,43 +131,27 @@ def track(
     """
     if not mean.array.size or recomputing():
         return
-    if type(mean.array) is not np.ndarray and _follow_by_kernel(
-        running_mean, running_var, mean, variance, momentum, correction
-    ):
-        return
+    targets = [running for running in (running_mean, running_var) if running is not None]
+    if targets and type(mean.array) is not np.ndarray:
+        for target in targets:
+            check_change(target, recording=False)
+            keep_saved(version_of(target))
+        arrays = [None if running is None else running.array for running in (running_mean, running_var)]
+        index = gpu.device_index(mean.array)
+        share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
+        with gpu.use_device(index):
+            moved = share is not None and kernels.follow(*arrays, mean.array, variance.array, share, correction)
+        if moved:
+            for target in targets:
+                if target.version is not INFERENCE:
+                    target.version[0] += 1
+            return
     if isinstance(momentum, MeanOfBatches):
         momentum = momentum.number()
     if running_mean is not None:
         _follow(running_mean, _mean_of_instances(mean.array, running_mean), momentum)
     if running_var is not None:
         _follow(running_var, _mean_of_instances(variance.array, running_var) * correction, momentum)
-
-
-def _follow_by_kernel(
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    mean: Tensor,
-    variance: Tensor,
-    momentum: float | MeanOfBatches,
-    correction: float,
-) -> bool:
-    """Move both statistics in one launch; False without a kernel for them."""
-    targets = [running for running in (running_mean, running_var) if running is not None]
-    for target in targets:
-        check_change(target, recording=False)
-        keep_saved(version_of(target))
-    if not targets:
-        return False
-    arrays = [None if running is None else running.array for running in (running_mean, running_var)]
-    index = gpu.device_index(mean.array)
-    share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
-    with gpu.use_device(index):
-        if share is None or not kernels.follow(*arrays, mean.array, variance.array, share, correction):
-            return False
-    for target in targets:
-        if target.version is not INFERENCE:
-            target.version[0] += 1
-    return True
 
 
 def batch_norm(

@@ -32,14 +32,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array, Ints
 
 
-def _trailing(x: Array, dim: tuple[int, ...]) -> int:
-    """Return the first dimension of the trailing ones that are all in `dim`."""
-    first = x.ndim
-    while first and first - 1 in dim:
-        first -= 1
-    return first
-
-
 def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
     """Return the sum over `dim`, kept with size 1."""
     if xp is np and dim == (1,) and x.ndim == 2:
@@ -51,7 +43,9 @@ def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     """Return the sum of ``x * y`` over `dim`, kept with size 1."""
     if xp is np and dim == (1,) and x.ndim == 2:
         return row_products(x, y)
-    first = _trailing(x, dim)
+    first = x.ndim
+    while first and first - 1 in dim:
+        first -= 1
     if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
         flat = (*x.shape[:first], math.prod(x.shape[first:]))
         products = row_products(x.reshape(flat), y.reshape(flat))

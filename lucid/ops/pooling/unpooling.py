@@ -29,35 +29,6 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def size_before(
-    name: str,
-    size: tuple[int, ...],
-    kernel_size: Sizes,
-    stride: Sizes | None,
-    padding: Sizes,
-    output_size: Sequence[int] | None,
-) -> tuple[int, ...]:
-    """Return the size before the pooling to `size`."""
-    count = len(size)
-    kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
-    strides = kernel if stride is None else sizes_for(name, "stride", stride, count, least=1)
-    before = sizes_for(name, "padding", padding, count, least=0)
-    usual = tuple([(n - 1) * s + k - 2 * p for n, s, k, p in zip(size, strides, kernel, before, strict=True)])
-    wanted = usual
-    if output_size is not None:
-        entries: Any = (output_size,) if is_single(output_size) else output_size
-        sizes = tuple([as_int(n, "output_size") for n in entries])
-        wanted = sizes[2:] if len(sizes) == count + 2 else sizes
-        if len(wanted) != count or any(abs(n - u) >= s for n, u, s in zip(wanted, usual, strides, strict=True)):
-            raise ShapeError(
-                f"{name}: expected output_size of {count} numbers (or {count + 2} with batch and channels), less than "
-                f"the stride {strides} from {usual}, got {sizes}"
-            )
-    if min(wanted) < 0:
-        raise ShapeError(f"{name}: the output would have size {wanted}; the windows are of {kernel}, padding {before}")
-    return wanted
-
-
 def unpooled(
     name: str,
     count: int,
@@ -76,11 +47,26 @@ def unpooled(
         raise DtypeError(f"{name}: expected indices of int64, got {places.dtype.name}")
     if places.shape != shape:
         raise ShapeError(f"{name}: expected indices of the shape of input, got shapes {places.shape} and {shape}")
-    size = size_before(name, shape[-count:], kernel_size, stride, padding, output_size)
-    lead = shape[:-count]
-    row = (*lead, math.prod(shape[-count:]))
-    out = wrap(zeros_beside(input.array, (*lead, math.prod(size))))
-    return reshape(scatter(out, -1, reshape(indices, row), reshape(input, row)), (*lead, *size))
+    lead, size = shape[:-count], shape[-count:]
+    kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
+    strides = kernel if stride is None else sizes_for(name, "stride", stride, count, least=1)
+    before = sizes_for(name, "padding", padding, count, least=0)
+    usual = tuple([(n - 1) * s + k - 2 * p for n, s, k, p in zip(size, strides, kernel, before, strict=True)])
+    wanted = usual
+    if output_size is not None:
+        entries: Any = (output_size,) if is_single(output_size) else output_size
+        sizes = tuple([as_int(n, "output_size") for n in entries])
+        wanted = sizes[2:] if len(sizes) == count + 2 else sizes
+        if len(wanted) != count or any(abs(n - u) >= s for n, u, s in zip(wanted, usual, strides, strict=True)):
+            raise ShapeError(
+                f"{name}: expected output_size of {count} numbers (or {count + 2} with batch and channels), less than "
+                f"the stride {strides} from {usual}, got {sizes}"
+            )
+    if min(wanted) < 0:
+        raise ShapeError(f"{name}: the output would have size {wanted}; the windows are of {kernel}, padding {before}")
+    row = (*lead, math.prod(size))
+    out = wrap(zeros_beside(input.array, (*lead, math.prod(wanted))))
+    return reshape(scatter(out, -1, reshape(indices, row), reshape(input, row)), (*lead, *wanted))
 
 
 def max_unpool1d(
