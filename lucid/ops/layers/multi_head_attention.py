@@ -127,7 +127,10 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, query, (*q.array.shape[:-1], k.array.shape[-2] - added), added)
     dropped = dropped if training else 0.0
     if need_weights:
-        out, weights = _weighted(q, k, v, mask, dropped)
+        scores = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
+        weights = softmax(scores if mask is None else add(scores, cast_to(mask, scores.dtype)), -1)
+        weights = dropout(weights, dropped) if dropped else weights
+        out = matmul(weights, v)
         weights = mean(weights, 1) if average_attn_weights else weights
         weights = weights if batched else squeeze(weights, 0)
     else:
@@ -220,11 +223,3 @@ def _merged(
         return None
     merged = masks[0] if len(masks) == 1 else add(*masks)
     return pad(merged, (0, added)) if added else merged
-
-
-def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: float) -> tuple[Tensor, Tensor]:
-    """Return attention and its weights."""
-    scores = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
-    weights = softmax(scores if mask is None else add(scores, cast_to(mask, scores.dtype)), -1)
-    weights = dropout(weights, dropped) if dropped else weights
-    return matmul(weights, v), weights

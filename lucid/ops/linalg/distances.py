@@ -59,19 +59,17 @@ _POWER = 4
 _BLOCK, _MOST_BLOCKS = 256, 1 << 16
 
 
-def _by_product(xp: ModuleType, a: Any, b: Any) -> Any:
-    """Return distances of order 2 as ``|a|^2 - 2 a.b + |b|^2``; small ones lose digits."""
-    squares = xp.sum(xp.square(a), -1)[..., :, None] + xp.sum(xp.square(b), -1)[..., None, :]
-    return xp.sqrt(xp.maximum(squares - 2 * xp.matmul(a, b.swapaxes(-1, -2)), 0))
-
-
 @primitive
 def _cdist(xp: ModuleType, a: Array, b: Array, *, p: float, product: bool) -> Array:
-    """Return the distances of stacks (n, i, k) and (n, j, k)."""
+    """Return the distances of stacks (n, i, k) and (n, j, k).
+
+    With `product` those of order 2 are ``|a|^2 - 2 a.b + |b|^2``, of which small ones lose digits.
+    """
     work: Any = accumulation_dtype(a.dtype)
     one, other = a.astype(work, copy=False), b.astype(work, copy=False)
     if product:
-        return astype(_by_product(xp, one, other), a.dtype)
+        squares = xp.sum(xp.square(one), -1)[..., :, None] + xp.sum(xp.square(other), -1)[..., None, :]
+        return astype(xp.sqrt(xp.maximum(squares - 2 * xp.matmul(one, other.swapaxes(-1, -2)), 0)), a.dtype)
     out = xp.zeros((*a.shape[:2], b.shape[1]), work)
     if a.shape[2]:
         step = max(MOST_DIFFERENCES // max(other.size, 1), 1)
@@ -84,7 +82,10 @@ def _cdist(xp: ModuleType, a: Array, b: Array, *, p: float, product: bool) -> Ar
 @_cdist.cuda
 def _cdist_cuda(a: Array, b: Array, *, p: float, product: bool) -> Any:
     if product:
-        return _by_product_cuda(a, b)
+        squares = [CUDA.sum(CUDA.square(x), dim=(2,), keepdim=True, dtype=x.dtype) for x in (a, b)]
+        both = CUDA.add(squares[0], CUDA.swap_last(squares[1]))
+        rest = CUDA.sub(both, CUDA.mul(CUDA.matmul(a, CUDA.swap_last(b)), 2.0))
+        return CUDA.sqrt(CUDA.maximum(rest, 0.0))
     out = empty((*a.shape[:2], b.shape[1]), a.dtype)
     if not out.size:
         return out
@@ -96,13 +97,6 @@ def _cdist_cuda(a: Array, b: Array, *, p: float, product: bool) -> Any:
         0.0 if math.isinf(p) else p, _ORDERS.get(p, _POWER),
     )  # fmt: skip
     return out
-
-
-def _by_product_cuda(a: Array, b: Array) -> Any:
-    squares = [CUDA.sum(CUDA.square(x), dim=(2,), keepdim=True, dtype=x.dtype) for x in (a, b)]
-    both = CUDA.add(squares[0], CUDA.swap_last(squares[1]))
-    rest = CUDA.sub(both, CUDA.mul(CUDA.matmul(a, CUDA.swap_last(b)), 2.0))
-    return CUDA.sqrt(CUDA.maximum(rest, 0.0))
 
 
 def _gradient_cuda(grad: Array, a: Array, b: Array, distances: Array, p: float, steps: tuple[int, int]) -> Any:

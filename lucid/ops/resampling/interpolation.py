@@ -66,7 +66,11 @@ def interpolate(
         )
     if kind != "nearest" or input.array.dtype != "uint8":
         check_floating("interpolate", input)
-    aligned = aligned_corners(mode, align_corners)
+    aligned = align_corners is not None and as_bool(align_corners, "align_corners")
+    if align_corners is not None and mode not in INTERPOLATING:
+        raise SettingError(
+            f"interpolate: align_corners is for modes {', '.join(INTERPOLATING)}, got {aligned} for mode {mode!r}"
+        )
     if as_bool(antialias, "antialias"):
         if mode not in FILTERED:
             raise SettingError(f"interpolate: antialias is for modes {' and '.join(FILTERED)}, got mode {mode!r}")
@@ -88,18 +92,6 @@ def interpolate(
         for n, out, factor in zip(shape[2:], sizes, factors, strict=True)
     ]
     return interpolated(input, axes=tuple(axes))
-
-
-def aligned_corners(mode: str, align_corners: bool | None) -> bool:
-    """Return whether the corners are the centres of elements."""
-    if align_corners is None:
-        return False
-    aligned = as_bool(align_corners, "align_corners")
-    if mode not in INTERPOLATING:
-        raise SettingError(
-            f"interpolate: align_corners is for modes {', '.join(INTERPOLATING)}, got {aligned} for mode {mode!r}"
-        )
-    return aligned
 
 
 def sizes_and_factors(
