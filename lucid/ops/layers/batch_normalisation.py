@@ -136,11 +136,11 @@ def track(
         for target in targets:
             check_change(target, recording=False)
             keep_saved(version_of(target))
-        arrays = [None if running is None else running.array for running in (running_mean, running_var)]
+        centre, spread = [None if running is None else running.array for running in (running_mean, running_var)]
         index = gpu.device_index(mean.array)
         share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
         with gpu.use_device(index):
-            moved = share is not None and kernels.follow(*arrays, mean.array, variance.array, share, correction)
+            moved = share is not None and kernels.follow(centre, spread, mean.array, variance.array, share, correction)
         if moved:
             for target in targets:
                 if target.version is not INFERENCE:

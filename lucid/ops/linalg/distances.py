@@ -110,13 +110,21 @@ def _gradient_cuda(grad: Array, a: Array, b: Array, distances: Array, p: float, 
     return out
 
 
-@_cdist.vjp("a", cuda=lambda grad, a, b, out, p: _gradient_cuda(grad, a, b, out, p, (b.shape[1], 1)))
+def _cdist_a_cuda(grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
+    return _gradient_cuda(grad, a, b, out, p, (b.shape[1], 1))
+
+
+def _cdist_b_cuda(grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
+    return _gradient_cuda(grad, b, a, out, p, (1, a.shape[1]))
+
+
+@_cdist.vjp("a", cuda=_cdist_a_cuda)
 def _cdist_a(m: Namespace, grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
     n, i, k = a.shape
     return m.reshape(m.sum_to(_slopes(m, grad, a, b, out, p), shape=(n, i, 1, k)), shape=a.shape)
 
 
-@_cdist.vjp("b", cuda=lambda grad, a, b, out, p: _gradient_cuda(grad, b, a, out, p, (1, a.shape[1])))
+@_cdist.vjp("b", cuda=_cdist_b_cuda)
 def _cdist_b(m: Namespace, grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
     n, j, k = b.shape
     return m.neg(m.reshape(m.sum_to(_slopes(m, grad, a, b, out, p), shape=(n, 1, j, k)), shape=b.shape))

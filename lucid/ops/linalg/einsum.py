@@ -162,7 +162,8 @@ def _step(a: Any, b: Any, a_labels: Labels, b_labels: Labels, out_labels: Labels
     """Return the contraction of two tensors; `autocast` lets products that are not summed be."""
     if unusual and casting_on() and {*out_labels} >= {*a_labels, *b_labels}:
         with without_autocast():
-            return _step(*promote(a, b), a_labels, b_labels, out_labels)
+            a, b = promote(a, b)
+            return contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=out_labels)
     return contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=out_labels)
 
 

@@ -134,7 +134,11 @@ def _spread_grad(grad: Array, x: Array, out: Any, dim: Ints, correction: float, 
     return _DEVIATION_GRAD(_SCALED(grad, 1 / freedom).reshape(mean.shape), x, mean, out.reshape(mean.shape))
 
 
-@_var.vjp("x", cuda=lambda grad, x, *settings: _spread_grad(grad, x, None, *settings))
+def _var_grad(grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
+    return _spread_grad(grad, x, None, dim, correction, keepdim)
+
+
+@_var.vjp("x", cuda=_var_grad)
 def _var_vjp(m: Namespace, grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     grad = m.div(grad, 0.5 * _freedom(x.shape, dim, correction))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
