@@ -115,7 +115,7 @@ def _cdist_a_cuda(grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
 
 
 def _cdist_b_cuda(grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
-    return _gradient_cuda(grad, b, a, out, p, (1, a.shape[1]))
+    return _gradient_cuda(grad, b, a, out, p, (1, b.shape[1]))
 
 
 @_cdist.vjp("a", cuda=_cdist_a_cuda)
