@@ -18,21 +18,10 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.base.arrays import astype
 from lucid.base.dtype import as_dtype, dtype_of, int64
 from lucid.base.functions import cupy_functions
+from lucid.cuda.launch import reduction
 from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 from lucid.cuda.launch.plans import launches_only
-from lucid.cuda.launch.reduction import (
-    FULL,
-    PRODUCT,
-    block_of,
-    dtype_code,
-    merged_axes,
-    packed_axes,
-    reduced_as,
-    steps_of,
-    too_many,
-    total_bytes,
-)
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
@@ -76,12 +65,12 @@ class Lines(NamedTuple):
 
 def lines_of(x: Array, dim: int, *, reverse: bool) -> Lines | None:
     """Return the lines of `x` along `dim`, from their ends on if `reverse`; None if there are too many axes."""
-    kept = merged_axes(steps_of(x, [d for d in range(x.ndim) if d != dim]))
-    if too_many(kept):
+    kept = reduction.merged_axes(reduction.steps_of(x, [d for d in range(x.ndim) if d != dim]))
+    if reduction.too_many(kept):
         return None
     step = x.strides[dim] // x.dtype.itemsize
     last = (x.shape[dim] - 1) * x.strides[dim]
-    return Lines(x.data.ptr + (last if reverse else 0), packed_axes(kept), -step if reverse else step)
+    return Lines(x.data.ptr + (last if reverse else 0), reduction.packed_axes(kept), -step if reverse else step)
 
 
 class Scan:
@@ -108,7 +97,7 @@ class Scan:
     def __call__(self, x: Array, factor: Array | None = None, *, dim: int, reverse: bool, dtype: Any = None) -> Any:
         """Return the results for `x` along `dim`, as `dtype` or its own; NotImplemented without a kernel for it."""
         dtype = x.dtype if dtype is None else dtype
-        instance, code = self.instances.get(x.dtype), dtype_code(dtype)
+        instance, code = self.instances.get(x.dtype), reduction.dtype_code(dtype)
         if instance is None or code is None or not x.ndim or (factor is not None and factor.dtype != x.dtype):
             return NotImplemented
         of_x = lines_of(x, dim, reverse=reverse)
@@ -127,8 +116,9 @@ class Scan:
         if length <= SHORT or (inner >= SHORT and lines >= MANY_LINES):
             self.lines[instance](*launch_for(lines), of_x.address, of_factor.address, out.data.ptr, *numbers)
             return out
-        block = block_of(length)
-        chunks = max(1, min(FULL // lines, length // (8 * block), block)) if lines < FULL // 2 else 1
+        block = reduction.block_of(length)
+        few = lines < reduction.FULL // 2
+        chunks = max(1, min(reduction.FULL // lines, length // (8 * block), block)) if few else 1
         room = cupy_functions().empty(lines * chunks * self.bytes(x.dtype), np.uint8) if chunks > 1 else None
         arguments = of_x.address, of_factor.address, out.data.ptr, address_of(room), *numbers
         if room is not None:
@@ -138,7 +128,7 @@ class Scan:
 
 
 def _running_bytes(dtype: Any) -> int:
-    return 8 if dtype == np.float32 else total_bytes(dtype)
+    return 8 if dtype == np.float32 else reduction.total_bytes(dtype)
 
 
 _SHIFT = Kernel("cumulative", "lucid::shift", EACH_FLOAT)
@@ -192,7 +182,7 @@ def _recurrence(xp: ModuleType, x: Array, factor: Array, *, dim: int, reverse: b
     return astype(total, x.dtype)
 
 
-_recurrence.cuda(Scan("Recurrence", lambda dtype: 2 * total_bytes(dtype), FLOATS))
+_recurrence.cuda(Scan("Recurrence", lambda dtype: 2 * reduction.total_bytes(dtype), FLOATS))
 
 
 @_recurrence.vjp
@@ -228,7 +218,7 @@ def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtyp
     return _accumulated(xp, running_sums if xp is np and dtype.kind in "fcV" else _sums, x, dim, reverse, dtype)
 
 
-_cumsum.cuda(Scan("CumulativeSum", total_bytes, C_TYPES.values()))
+_cumsum.cuda(Scan("CumulativeSum", reduction.total_bytes, C_TYPES.values()))
 
 
 @_cumsum.vjp
@@ -284,7 +274,7 @@ def _prod(xp: ModuleType, x: Array, *, dim: int, keepdim: bool) -> Array:
 @_prod.cuda
 @launches_only
 def _prod_cuda(x: Array, *, dim: int, keepdim: bool) -> Any:
-    return reduced_as(PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
+    return reduction.reduced_as(reduction.PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
 
 
 @_prod.vjp
