@@ -13,7 +13,6 @@ from lucid.cuda.launch import copying
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import expand
-from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import array_of, cast_to
@@ -35,7 +34,9 @@ def _masked_select(xp: ModuleType, x: Array, mask: Array) -> Array:
     return x[mask]
 
 
-adjoint(_masked_select, "masked_put")
+@_masked_select.vjp("x")
+def _masked_select_x(m: Namespace, grad: Array, mask: Array) -> Any:
+    return m.masked_put(grad, mask)
 
 
 @primitive
@@ -101,7 +102,9 @@ def _masked_keep_cuda(x: Array, mask: Array) -> Any:
     return WHERE(mask, x, 0)
 
 
-adjoint(_masked_keep)
+@_masked_keep.vjp("x")
+def _masked_keep_x(m: Namespace, grad: Array, mask: Array) -> Any:
+    return m.masked_keep(grad, mask)
 
 
 def check_bool(mask: Tensor, name: str) -> None:

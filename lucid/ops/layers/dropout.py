@@ -12,7 +12,6 @@ from lucid.base.random import draws as draw
 from lucid.cuda.launch import random as kernels
 from lucid.errors import ShapeError
 from lucid.ops.base.blocks import in_blocks, keep_where
-from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.filling import ones
 from lucid.ops.creation.generators import drawn, stream_for
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -40,7 +40,9 @@ def _dropout(xp: ModuleType, x: Array, mask: Array, *, scale: float) -> Array:
     return in_blocks(xp, _dropout_into, 0, mask, x, scale=scale)
 
 
-adjoint(_dropout)
+@_dropout.vjp("x")
+def _dropout_vjp(m: Namespace, grad: Array, mask: Array, scale: float) -> Any:
+    return m.dropout(grad, mask, scale=scale)
 
 
 @primitive
@@ -54,7 +56,9 @@ def _drawn_dropout(xp: ModuleType, x: Array, *, keep: float, seed: int, offset: 
     return _dropout.reference(xp, x, draw.bernoulli(stream, keep, x.shape, xp), scale=_scale(keep))
 
 
-adjoint(_drawn_dropout)
+@_drawn_dropout.vjp("x")
+def _drawn_dropout_vjp(m: Namespace, grad: Array, keep: float, seed: int, offset: int) -> Any:
+    return m.drawn_dropout(grad, keep=keep, seed=seed, offset=offset)
 
 
 @_drawn_dropout.cuda

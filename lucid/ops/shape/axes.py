@@ -8,7 +8,6 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
 from lucid.errors import ShapeError
-from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in, dims_in, sizes_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int, is_single
@@ -30,7 +29,10 @@ def _permute(xp: ModuleType, x: Array, *, dims: Ints) -> Array:
 
 @_permute.vjp
 def _permute_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
-    return m.permute(grad, dims=tuple([dims.index(dim) for dim in range(len(dims))]))
+    inverse = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
+    return m.permute(grad, dims=tuple(inverse))
 
 
 def _reversed(x: Array, dims: tuple[int, ...]) -> Array:
@@ -47,7 +49,9 @@ def _flip_cuda(x: Array, *, dims: tuple[int, ...]) -> Any:
     return converted(_reversed(x, dims), x.dtype)
 
 
-adjoint(_flip)
+@_flip.vjp
+def _flip_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
+    return m.flip(grad, dims=dims)
 
 
 @primitive

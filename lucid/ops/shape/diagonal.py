@@ -11,7 +11,6 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import clone
-from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
@@ -29,15 +28,23 @@ def _tril(xp: ModuleType, x: Array, *, diagonal: int) -> Array:
     return xp.tril(x, diagonal)
 
 
+@_tril.vjp
+def _tril_vjp(m: Namespace, grad: Array, diagonal: int) -> Any:
+    return m.tril(grad, diagonal=diagonal)
+
+
 @primitive
 def _triu(xp: ModuleType, x: Array, *, diagonal: int) -> Array:
     return xp.triu(x, diagonal)
 
 
+@_triu.vjp
+def _triu_vjp(m: Namespace, grad: Array, diagonal: int) -> Any:
+    return m.triu(grad, diagonal=diagonal)
+
+
 _tril.cuda(copying.tril)
 _triu.cuda(copying.triu)
-adjoint(_tril)
-adjoint(_triu)
 
 
 def diagonal_of(xp: ModuleType, x: Array, offset: int, dim1: int, dim2: int) -> Array:

@@ -12,7 +12,6 @@ from lucid.base.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
-from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import along, sizes_in
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.base.scalars import as_element, as_scalar
@@ -68,7 +67,9 @@ def _pad_edges(xp: ModuleType, x: Array, *, dim: int, before: int, after: int, m
     return x.take(xp.concatenate((head, xp.arange(x.shape[dim]), tail)), axis=dim)
 
 
-adjoint(_pad_edges, "pad_edges_grad")
+@_pad_edges.vjp
+def _pad_edges_vjp(m: Namespace, grad: Array, dim: int, before: int, after: int, mode: str) -> Any:
+    return m.pad_edges_grad(grad, dim=dim, before=before, after=after, mode=mode)
 
 
 @primitive
@@ -91,7 +92,11 @@ def _pad_edges_grad(xp: ModuleType, grad: Array, *, dim: int, before: int, after
 _pad.cuda(kernels.pad)
 _pad_edges.cuda(kernels.pad_edges)
 _pad_edges_grad.cuda(kernels.pad_edges_grad)
-adjoint(_pad_edges_grad, "pad_edges")
+
+
+@_pad_edges_grad.vjp
+def _pad_edges_grad_vjp(m: Namespace, grad: Array, dim: int, before: int, after: int, mode: str) -> Any:
+    return m.pad_edges(grad, dim=dim, before=before, after=after, mode=mode)
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
