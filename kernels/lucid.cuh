@@ -45,7 +45,9 @@ template <typename T> struct RealOf {
 template <> struct RealOf<__half> {
     typedef float type;
 };
-template <> struct RealOf<__nv_bfloat16> : RealOf<__half> {};
+template <> struct RealOf<__nv_bfloat16> {
+    typedef float type;
+};
 
 // What values of T are computed and accumulated in: float for the half types, else T.
 template <typename T> using Real = typename RealOf<T>::type;
