@@ -93,8 +93,7 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
     `number` numbers the rows of `out` that the indices name. What goes to one row is brought together by a stable sort;
     then the first of every row are added, the second of every row and so on, and long runs by one reduction.
     """
-    last: tuple[int, ...] = out.shape[: len(indices)]
-    narrow = np.uint16 if math.prod(last) <= np.iinfo(np.uint16).max else np.int64
+    narrow = np.uint16 if math.prod(out.shape[: len(indices)]) <= np.iinfo(np.uint16).max else np.int64
     # NumPy sorts 16 bits by radix, many times faster
     order = np.argsort(number.astype(narrow, copy=False), kind="stable")
     ordered = number[order]
@@ -109,7 +108,7 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
         if not len(starts):
             return
     tails = lengths - ROUNDS
-    begins = np.concatenate(([0], np.cumsum(tails)[:-1]))
+    begins = np.cumsum(tails) - tails
     rows = order[np.repeat(starts + ROUNDS - begins, tails) + np.arange(int(tails.sum()))]
     total = np.add.reduceat(values[rows], begins, axis=0, dtype=out.dtype)  # which of bools is another
     out[tuple([i[rows[begins]] for i in indices])] += total

@@ -31,7 +31,7 @@ from lucid.ops.reduction.extremes import ValuesIndices, argmax, check_ordered
 from lucid.ops.reduction.running import cummax
 from lucid.ops.reduction.sorting import check_real, sort
 from lucid.ops.reduction.sums import any as any_of
-from lucid.ops.reduction.sums import sum
+from lucid.ops.reduction.sums import kept_shape, sum
 from lucid.ops.shape.axes import movedim
 from lucid.ops.shape.broadcasting import expand
 from lucid.ops.shape.joining import cat
@@ -191,9 +191,8 @@ def _quantile(
         result = lerp(gather(ordered, -1, below.long()), gather(ordered, -1, ceil(where_).long()), weight)
     # the levels come first
     result = movedim(result, -1, 0)
-    rest = [] if axis is None else [size for d, size in enumerate(array.shape) if d != axis]
-    if keepdim:
-        rest = [1 if axis is None or d == axis else size for d, size in enumerate(array.shape)]
+    dims = tuple(range(array.ndim)) if axis is None else (axis,)
+    rest = kept_shape(array.shape, dims) if keepdim else [size for d, size in enumerate(array.shape) if d not in dims]
     return reshape(result, (*level.array.shape, *rest))
 
 

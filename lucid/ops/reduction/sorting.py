@@ -221,8 +221,7 @@ def searchsorted(
         )
     rows: Array = comparable(array_of(sorted_sequence))
     xp = namespace(rows)
-    values: Array = input.array if isinstance(input, TensorBase) else asarray(input, device=device_of(rows))
-    values = comparable(values)
+    values: Array = comparable(input.array if isinstance(input, TensorBase) else asarray(input, device=device_of(rows)))
     if sorter is not None:
         rows = _in_order(xp, rows, array_of(sorter))
     where = "right" if right or side == "right" else "left"
