@@ -1,5 +1,5 @@
 // Images, sequences and volumes of another size: for three dimensions what of one of them
-// lucid/ops/resampling/interpolation_primitives.py says.
+// lucid/ops/resampling/interpolation.py says.
 //
 //     interpolate        out_pijk = sum over taps (z, y, x) of weight_iz weight_jy weight_kx x_pzyx
 //     interpolate_grad   dx_pzyx = sum over i, j, k of weight_iz weight_jy weight_kx g_pijk
@@ -24,7 +24,7 @@ constexpr int AREA = 0;
 constexpr int LINEAR_FILTER = 1;
 constexpr int CUBIC_FILTER = 2;
 
-// One dimension; lucid/ops/resampling/interpolation_primitives.py gives the members in this order. inverse = 1 / scale,
+// One dimension; lucid/ops/resampling/interpolation.py gives the members in this order. inverse = 1 / scale,
 // or 0 where all elements of the result are made of the same.
 struct Resized {
     double scale, inverse, shift;

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.base import gpu
-from lucid.ops.resampling.interpolation_primitives import Axis, interpolated, interpolated_grad, taps
+from lucid.ops.resampling.interpolation import Axis, interpolated, interpolated_grad, taps
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu
