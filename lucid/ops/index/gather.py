@@ -220,11 +220,10 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     if min(sizes, default=0) < 0:
         raise ShapeError(f"unravel_index: expected no negative size, got shape {list(sizes)}")
     check_size("unravel_index", sizes)
-    steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
     if 0 in sizes:
         if places.array.size:
             raise ShapeError(f"unravel_index: there are no places in shape {list(sizes)}")
         return tuple([GRAPH.clone(places) for _ in sizes])
     return tuple([
-        GRAPH.remainder(GRAPH.floor_divide(places, step), size) for step, size in zip(steps, sizes, strict=True)
+        GRAPH.remainder(GRAPH.floor_divide(places, math.prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes)
     ])  # fmt: skip

@@ -125,8 +125,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
 def embedding_shares(index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
     """Return the share of each use in the gradient."""
     xp = cupy_functions()
-    shares = 1 / xp.maximum(_use_count(index, rows), 1) if by_frequency else xp.ones(rows)
-    shares = shares.astype(dtype)
+    shares = (1 / xp.maximum(_use_count(index, rows), 1) if by_frequency else xp.ones(rows)).astype(dtype)
     if padding is not None:
         shares[padding : padding + 1] = 0
     return embedding(shares[:, None], index)

@@ -180,8 +180,7 @@ def _quantile(
     where_ = mul(reshape(level, -1), clamp(last, min=0) if skip else last)
     where_ = expand(where_.to(x.dtype), (*x.array.shape[:-1], level.array.size))
     if not skip:
-        nan = expand(any_of(missing, -1, True), where_.array.shape)
-        where_ = where(nan, float(last), where_)
+        where_ = where(expand(any_of(missing, -1, True), where_.array.shape), float(last), where_)
     if interpolation in {"lower", "higher", "nearest"}:
         chosen = {"lower": floor, "higher": ceil, "nearest": round}[interpolation](where_)
         result = gather(ordered, -1, chosen.long())
