@@ -50,9 +50,7 @@ __global__ void channel_moments(const T* x, Moments<Real<T>>* part_pc, ChannelSh
 #pragma unroll
         for (int load = 0; load < LOADS; ++load) {
             const long long position = i + load * blockDim.y;
-            R pack_k[VEC];
-#pragma unroll
-            for (int k = 0; k < VEC; ++k) pack_k[k] = 0;
+            R pack_k[VEC] = {};
             if (position < part.last) {
                 read_pack<T, VEC>(x + offset_of<VEC>(position, shape, strides) + c * strides.c, pack_k);
                 have += VEC;

@@ -77,8 +77,7 @@ template <typename R> struct Cubic {
 
     __device__ __forceinline__ Cubic(const Resized& axis, int i) {
         const R position = (R)axis.scale * (i + (R)axis.shift) - (R)axis.shift;
-        const int at = (int)floor(position);
-        const int last = at < axis.size - 1 ? at : axis.size - 1;
+        const int last = min((int)floor(position), axis.size - 1);
         first = last - 1;
         beyond = clipped(position - last);
     }
@@ -100,10 +99,8 @@ template <typename R> struct Filtered {
         }
         const R wide = axis.scale > 1 ? (R)axis.scale : (R)1, half = (filter == LINEAR_FILTER ? 1 : 2) * wide;
         const R centre = (R)axis.scale * (i + (R)0.5);
-        first = (int)(centre - half + (R)0.5);
-        if (first < 0) first = 0;
-        end = (int)(centre + half + (R)0.5);
-        if (end > axis.size) end = axis.size;
+        first = max((int)(centre - half + (R)0.5), 0);
+        end = min((int)(centre + half + (R)0.5), axis.size);
         offset = first - centre + (R)0.5;
         narrow = 1 / wide;
         factor = 1;
