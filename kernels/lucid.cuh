@@ -187,8 +187,6 @@ template <bool LARGEST> struct First {
         return a.index < b.index ? a : b;
     }
 };
-using FirstMax = First<true>;
-using FirstMin = First<false>;
 
 // ---- many terms in one thread ----
 

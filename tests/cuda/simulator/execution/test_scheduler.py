@@ -87,8 +87,8 @@ def test_argmax_by_shuffled_structs(device, rng):
         extern "C" __global__ void f(const float* x, long long* out, int n) {
             Place<float> best = {Limits<float>::least(), 0x7fffffffffffffffLL};
             for (long long i = threadIdx.x; i < n; i += blockDim.x)
-                best = FirstMax()(best, Place<float>{x[blockIdx.x * n + i], i});
-            best = block_reduce(best, Place<float>{Limits<float>::least(), 0x7fffffffffffffffLL}, FirstMax());
+                best = First<true>()(best, Place<float>{x[blockIdx.x * n + i], i});
+            best = block_reduce(best, Place<float>{Limits<float>::least(), 0x7fffffffffffffffLL}, First<true>());
             if (threadIdx.x == 0) out[blockIdx.x] = best.index;
         }""",
         "PPi",
