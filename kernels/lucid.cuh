@@ -87,10 +87,6 @@ template <> struct Limits<double> {
     __device__ __forceinline__ static double least() { return -(double)INFINITY; }
     __device__ __forceinline__ static double greatest() { return (double)INFINITY; }
 };
-template <> struct Limits<int> {
-    __device__ __forceinline__ static int least() { return -2147483647 - 1; }
-    __device__ __forceinline__ static int greatest() { return 2147483647; }
-};
 template <> struct Limits<long long> {
     __device__ __forceinline__ static long long least() { return -9223372036854775807LL - 1; }
     __device__ __forceinline__ static long long greatest() { return 9223372036854775807LL; }
@@ -169,9 +165,6 @@ template <typename R> __device__ __forceinline__ R warp_sum(R value) { return wa
 template <typename R> __device__ __forceinline__ R block_sum(R value) { return block_reduce(value, (R)0, Sum()); }
 template <typename R> __device__ __forceinline__ R block_max(R value) {
     return block_reduce(value, Limits<R>::least(), Max());
-}
-template <typename R> __device__ __forceinline__ R block_min(R value) {
-    return block_reduce(value, Limits<R>::greatest(), Min());
 }
 
 // A value and where it stands, for argmax and argmin: of equal values the first, of NaN the first.

@@ -62,7 +62,7 @@ def test_block_reductions(device, rng, name, block, seed):
             }
             sum = block_sum(sum);
             const R threads = block_sum((R)1);
-            most = block_max(most), least = block_min(least);
+            most = block_max(most), least = block_reduce(least, Limits<R>::greatest(), Min());
             double* mine = out + 4 * (blockIdx.x * blockDim.x * blockDim.y + thread_of_block());
             mine[0] = sum, mine[1] = most, mine[2] = least, mine[3] = threads;
         }""",
