@@ -47,7 +47,7 @@ def _places(xp: ModuleType, index: Array, shape: Ints, dim: int) -> Array:
 
 
 def _last(xp: ModuleType, places: Array) -> Array:
-    """Return where in ascending `places` the last of equal ones are."""
+    """Return the indices, in ascending `places`, of the last of equal ones."""
     return xp.flatnonzero(xp.concatenate([places[1:] != places[:-1], xp.ones(1, bool)]))
 
 

@@ -73,7 +73,7 @@ def _scale(keep: float) -> float:
 def _applied(
     name: str, input: Tensor, p: float, training: bool, inplace: bool, drop: Callable[..., Any], dimensions: int = 0
 ) -> Tensor:
-    """Return what `drop` makes of the input and `p` in training, in its place if that is wanted; else the input.
+    """Return ``drop(x, p)`` of the input in training, in its place if that is wanted; else the input.
 
     Arguments that are wrong are refused, and another number of `dimensions`, but for one less without a batch.
     """

@@ -95,7 +95,7 @@ def _work(x: Array, grid: Array, size: Ints, how: Sampling, orders: Ints, *, sha
 
 
 def _launched(kernel: Kernel, work: Any, out: Array, *operands: Array) -> Array:
-    """Return `out`, which a kernel writes of the operands."""
+    """Return `out`, written by a kernel of the operands."""
     instance, launch, rest = work
     arrays = [*map(gpu.cupy().ascontiguousarray, operands), out]
     kernel[instance](*launch, *[array.data.ptr for array in arrays], *rest)
