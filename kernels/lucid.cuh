@@ -87,10 +87,6 @@ template <> struct Limits<double> {
     __device__ __forceinline__ static double least() { return -(double)INFINITY; }
     __device__ __forceinline__ static double greatest() { return (double)INFINITY; }
 };
-template <> struct Limits<int> {
-    __device__ __forceinline__ static int least() { return -2147483647 - 1; }
-    __device__ __forceinline__ static int greatest() { return 2147483647; }
-};
 template <> struct Limits<long long> {
     __device__ __forceinline__ static long long least() { return -9223372036854775807LL - 1; }
     __device__ __forceinline__ static long long greatest() { return 9223372036854775807LL; }
@@ -166,14 +162,9 @@ template <typename R, typename Op> __device__ __forceinline__ R block_reduce(R v
 }
 
 template <typename R> __device__ __forceinline__ R warp_sum(R value) { return warp_reduce(value, Sum()); }
-template <typename R> __device__ __forceinline__ R warp_max(R value) { return warp_reduce(value, Max()); }
-template <typename R> __device__ __forceinline__ R warp_min(R value) { return warp_reduce(value, Min()); }
 template <typename R> __device__ __forceinline__ R block_sum(R value) { return block_reduce(value, (R)0, Sum()); }
 template <typename R> __device__ __forceinline__ R block_max(R value) {
     return block_reduce(value, Limits<R>::least(), Max());
-}
-template <typename R> __device__ __forceinline__ R block_min(R value) {
-    return block_reduce(value, Limits<R>::greatest(), Min());
 }
 
 // A value and where it stands, for argmax and argmin: of equal values the first, of NaN the first.
@@ -181,19 +172,11 @@ template <typename R> struct Place {
     R value;
     long long index;
 };
-struct FirstMax {
+template <bool LARGEST> struct First {
     template <typename R> __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
         const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
         if (a_nan != b_nan) return a_nan ? a : b;
-        if (!a_nan && a.value != b.value) return a.value > b.value ? a : b;
-        return a.index < b.index ? a : b;
-    }
-};
-struct FirstMin {
-    template <typename R> __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
-        const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-        if (a_nan != b_nan) return a_nan ? a : b;
-        if (!a_nan && a.value != b.value) return a.value < b.value ? a : b;
+        if (!a_nan && a.value != b.value) return (LARGEST ? a.value > b.value : a.value < b.value) ? a : b;
         return a.index < b.index ? a : b;
     }
 };
@@ -202,6 +185,16 @@ struct FirstMin {
 
 // Numbers that are added one after the other, and sums of such that are: a total rounds each number to its own digits.
 constexpr int AT_ONCE = 64, GROUPS_AT_ONCE = 32;
+
+// Elements first to last of a row's `units`, those of chunk number `chunk`.
+struct Part {
+    long long first, last;
+    __device__ __forceinline__ Part(long long units, long long chunk, long long chunks) {
+        const long long each = (units + chunks - 1) / chunks;
+        first = min(chunk * each, units);
+        last = min(first + each, units);
+    }
+};
 
 // An op has an accumulator A, the A of nothing, and the A of two.
 template <typename R> struct Adding {
@@ -227,6 +220,20 @@ __device__ __forceinline__ typename Op::A gathered(const Op& op, long long first
             total = op.merge(total, gathered<WIDTH, LEVELS - 1, UNROLL>(op, first, min(first + span, end), step, take));
     }
     return total;
+}
+
+// The merged A of the threads of one column of a two-dimensional block, in all of them; `shared` has an A a thread.
+template <typename Op>
+__device__ __forceinline__ typename Op::A merged_down(const Op& op, typename Op::A a, typename Op::A* shared) {
+    const int across = (int)blockDim.x;
+    typename Op::A* mine = shared + threadIdx.y * across + threadIdx.x;
+    *mine = a;
+    __syncthreads();
+    for (int half = (int)blockDim.y / 2; half; half /= 2) {
+        if ((int)threadIdx.y < half) *mine = op.merge(*mine, mine[half * across]);
+        __syncthreads();
+    }
+    return shared[threadIdx.x];
 }
 
 }  // namespace lucid

@@ -31,20 +31,6 @@ template <typename R> struct Massing {
     }
 };
 
-// The merged A of the threads of one column of a two-dimensional block, in all of them; `shared` has an A a thread.
-template <typename Op>
-__device__ __forceinline__ typename Op::A merged_down(const Op& op, typename Op::A a, typename Op::A* shared) {
-    const int across = (int)blockDim.x;
-    typename Op::A* mine = shared + threadIdx.y * across + threadIdx.x;
-    *mine = a;
-    __syncthreads();
-    for (int half = (int)blockDim.y / 2; half; half /= 2) {
-        if ((int)threadIdx.y < half) *mine = op.merge(*mine, mine[half * across]);
-        __syncthreads();
-    }
-    return shared[threadIdx.x];
-}
-
 // ---- rows in registers ----
 
 // Elements that a thread holds, and the threads that hold a row at most. With vectors they are whole vectors of 16 bytes,

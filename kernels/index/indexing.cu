@@ -55,9 +55,7 @@ __global__ void places_of(const I* index, long long* place_e, Walk walk, Places 
 
 template <typename R> __device__ __forceinline__ void add(R& to, R value) { to = Sum()(to, value); }
 
-__device__ __forceinline__ void add_atomically(float* to, float value) { atomicAdd(to, value); }
-__device__ __forceinline__ void add_atomically(double* to, double value) { atomicAdd(to, value); }
-__device__ __forceinline__ void add_atomically(int* to, int value) { atomicAdd(to, value); }
+template <typename R> __device__ __forceinline__ void add_atomically(R* to, R value) { atomicAdd(to, value); }
 __device__ __forceinline__ void add_atomically(long long* to, long long value) {
     atomicAdd((unsigned long long*)to, (unsigned long long)value);
 }

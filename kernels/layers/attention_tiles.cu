@@ -105,18 +105,9 @@ __device__ __forceinline__ void store_rows(T* out_hrf, const R (&sum_if)[4][FEAT
 }
 
 // Over the 16 lanes that share rows.
-template <typename R> __device__ __forceinline__ R lanes_max(R value) {
+template <typename R, typename Op> __device__ __forceinline__ R lanes_reduce(R value, Op op) {
 #pragma unroll
-    for (int step = 8; step; step /= 2) {
-        const R other = __shfl_xor_sync(0xffffffffu, value, step);
-        value = other > value ? other : value;
-    }
-    return value;
-}
-
-template <typename R> __device__ __forceinline__ R lanes_sum(R value) {
-#pragma unroll
-    for (int step = 8; step; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    for (int step = 8; step; step /= 2) value = op(value, shuffle_xor(value, step));
     return value;
 }
 
@@ -160,7 +151,7 @@ __global__ void __launch_bounds__(4 * ROWS, 2)
                 dots_ij[i][j] = mask.score(dots_ij[i][j], tile + lane + 16 * j);
                 best = dots_ij[i][j] > best ? dots_ij[i][j] : best;
             }
-            best = lanes_max(best);
+            best = lanes_reduce(best, [](R a, R b) { return b > a ? b : a; });
             const R reference = reference_of(best), shrink = exp(best_i[i] - reference);
             R sum = 0;
 #pragma unroll
@@ -169,7 +160,7 @@ __global__ void __launch_bounds__(4 * ROWS, 2)
                 sum += weight;
                 weight_tile[row * pitch(COLUMNS) + lane + 16 * j] = weight * mask.kept(tile + lane + 16 * j);
             }
-            sum_i[i] = sum_i[i] * shrink + lanes_sum(sum);
+            sum_i[i] = sum_i[i] * shrink + lanes_reduce(sum, Sum());
             best_i[i] = best;
 #pragma unroll
             for (int f = 0; f < FEATURES / 16; ++f) out_if[i][f] *= shrink;

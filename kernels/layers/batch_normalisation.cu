@@ -27,35 +27,10 @@ struct ChannelStrides {
     long long n, c, s;
 };
 
-// Where a thread begins and ends in its part of `count`.
-struct Span {
-    long long first, end;
-
-    __device__ __forceinline__ Span(long long count, long long part, long long parts) {
-        const long long size = (count + parts - 1) / parts;
-        first = part * size < count ? part * size : count;
-        end = first + size < count ? first + size : count;
-    }
-};
-
 template <int VEC>
 __device__ __forceinline__ long long offset_of(long long position, ChannelShape shape, ChannelStrides strides) {
     const long long n = quotient(position, shape.pixels);
     return n * strides.n + (position - n * shape.pixels) * VEC * strides.s;
-}
-
-// Merges what the threads of one channel hold; the result is that of threadIdx.y == 0.
-template <typename Op>
-__device__ __forceinline__ void merge_by_channel(const Op& op, typename Op::A* of_thread, typename Op::A& mine) {
-    const int place = threadIdx.y * blockDim.x + threadIdx.x;
-    of_thread[place] = mine;
-    for (int half = blockDim.y / 2; half; half /= 2) {
-        __syncthreads();
-        if ((int)threadIdx.y < half) {
-            mine = op.merge(mine, of_thread[place + half * blockDim.x]);
-            of_thread[place] = mine;
-        }
-    }
 }
 
 // ---- mean and variance ----
@@ -66,7 +41,7 @@ __global__ void channel_moments(const T* x, Moments<Real<T>>* part_pc, ChannelSh
     constexpr int LOADS = VEC > 1 ? 1 : 4;
     DYN_SHARED(Moments<R>, of_thread);
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    const Span span(shape.samples * shape.pixels, blockIdx.y, gridDim.y);
+    const Part part(shape.samples * shape.pixels, blockIdx.y, gridDim.y);
     const Merging<R> op;
     Moments<R> mine = op.identity();
     const auto push = [&](Moments<R>& moments, long long i) {
@@ -75,10 +50,8 @@ __global__ void channel_moments(const T* x, Moments<Real<T>>* part_pc, ChannelSh
 #pragma unroll
         for (int load = 0; load < LOADS; ++load) {
             const long long position = i + load * blockDim.y;
-            R pack_k[VEC];
-#pragma unroll
-            for (int k = 0; k < VEC; ++k) pack_k[k] = 0;
-            if (position < span.end) {
+            R pack_k[VEC] = {};
+            if (position < part.last) {
                 read_pack<T, VEC>(x + offset_of<VEC>(position, shape, strides) + c * strides.c, pack_k);
                 have += VEC;
             }
@@ -88,8 +61,8 @@ __global__ void channel_moments(const T* x, Moments<Real<T>>* part_pc, ChannelSh
         moments.push(x_k, have);
     };
     if (c < shape.channels)
-        mine = gathered<LOADS * VEC, 2, 1>(op, span.first + threadIdx.y, span.end, LOADS * blockDim.y, push);
-    merge_by_channel(op, of_thread, mine);
+        mine = gathered<LOADS * VEC, 2, 1>(op, part.first + threadIdx.y, part.last, LOADS * blockDim.y, push);
+    mine = merged_down(op, mine, of_thread);
     if (threadIdx.y == 0 && c < shape.channels) part_pc[blockIdx.y * shape.channels + c] = mine;
 }
 
@@ -103,7 +76,7 @@ __global__ void merge_moments(const Moments<Real<T>>* part_pc, Real<T>* mean_c, 
     Moments<R> mine = op.identity();
     if (c < channels)
         for (long long p = threadIdx.y; p < parts; p += blockDim.y) mine.merge(part_pc[p * channels + c]);
-    merge_by_channel(op, of_thread, mine);
+    mine = merged_down(op, mine, of_thread);
     if (threadIdx.y == 0 && c < channels) {
         mean_c[c] = mine.mean();
         variance_c[c] = mine.m2 / mine.count;
@@ -141,9 +114,7 @@ template <typename T, typename W, int VEC>
 __global__ void channel_apply(const T* x, const Real<T>* mean_c, const Real<T>* variance_c, const W* weight_c,
                               const W* bias_c, T* out_ncs, ChannelShape shape, ChannelStrides strides, double eps) {
     typedef Real<T> R;
-    const long long packs = shape.samples * shape.channels * shape.pixels;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < packs;
-         i += (long long)gridDim.x * blockDim.x) {
+    LUCID_FOR(i, shape.samples * shape.channels * shape.pixels) {
         const long long nc = quotient(i, shape.pixels), n = quotient(nc, shape.channels), c = nc - n * shape.channels;
         const R mean = mean_c ? mean_c[c] : (R)0, bias = bias_c ? to_real(bias_c[c]) : (R)0;
         const R scale = inverse_root(variance_c[c] + (R)eps) * (weight_c ? to_real(weight_c[c]) : (R)1);
@@ -165,7 +136,7 @@ __global__ void channel_sums(const T* grad, const T* x, const Real<T>* mean_i, c
     typedef Real<T> R;
     DYN_SHARED(Sums<R>, of_thread);
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    const Span span(shape.samples * shape.pixels, blockIdx.y, gridDim.y);
+    const Part part(shape.samples * shape.pixels, blockIdx.y, gridDim.y);
     const AddingBoth<R> op;
     Sums<R> mine = op.identity();
     const auto add = [&](Sums<R>& sums, long long i) {
@@ -180,8 +151,8 @@ __global__ void channel_sums(const T* grad, const T* x, const Real<T>* mean_i, c
             sums.weight += grad_k[k] * ((x_k[k] - mean) * scale);
         }
     };
-    if (c < shape.channels) mine = gathered<VEC, 2, 1>(op, span.first + threadIdx.y, span.end, blockDim.y, add);
-    merge_by_channel(op, of_thread, mine);
+    if (c < shape.channels) mine = gathered<VEC, 2, 1>(op, part.first + threadIdx.y, part.last, blockDim.y, add);
+    mine = merged_down(op, mine, of_thread);
     if (threadIdx.y == 0 && c < shape.channels) part_pc[blockIdx.y * shape.channels + c] = mine;
 }
 
@@ -200,7 +171,7 @@ __global__ void merge_sums(const Real<T>* first_pc, const Real<T>* second_pc, Re
     if (c < channels)
         mine = gathered<1, 2>(op, threadIdx.y, parts, blockDim.y,
                               [&](R& sum, long long p) { sum += part_pc[(p * channels + c) * step]; });
-    merge_by_channel(op, of_thread, mine);
+    mine = merged_down(op, mine, of_thread);
     if (threadIdx.y == 0 && c < channels) out_c[c] = mine;
 }
 
@@ -210,9 +181,7 @@ __global__ void channel_backward(const T* grad, const T* x, const Real<T>* mean_
                                  ChannelShape shape, ChannelStrides grad_strides, ChannelStrides strides, double eps,
                                  double count, int center) {
     typedef Real<T> R;
-    const long long packs = shape.samples * shape.channels * shape.pixels;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < packs;
-         i += (long long)gridDim.x * blockDim.x) {
+    LUCID_FOR(i, shape.samples * shape.channels * shape.pixels) {
         const long long nc = quotient(i, shape.pixels), n = quotient(nc, shape.channels), c = nc - n * shape.channels;
         const long long s = (i - nc * shape.pixels) * VEC;
         const R mean = mean_c[c], r = inverse_root(variance_c[c] + (R)eps);

@@ -200,24 +200,6 @@ __global__ void __launch_bounds__(MAX_THREADS, blocks_held<T>)
 
 // ---- backward ----
 
-// Turns x into y and reads h for one pack, and adds h and h * y up.
-template <typename T, typename W, int VEC>
-__device__ __forceinline__ void take_pack(const T* grad, const T* x, const W* weight_a, int first, int l, int inner,
-                                          Real<T> mean, Real<T> scale, Real<T> (&h_k)[VEC], Real<T> (&y_k)[VEC],
-                                          Sums<Real<T>>& sums) {
-    Real<T> weight_k[VEC];
-    read_pack<T, VEC>(grad, h_k);
-    read_pack<T, VEC>(x, y_k);
-    read_affine<W, VEC>(weight_a, (Real<T>)1, first, l, inner, weight_k);
-#pragma unroll
-    for (int k = 0; k < VEC; ++k) {
-        y_k[k] = (y_k[k] - mean) * scale;
-        h_k[k] *= weight_k[k];
-        sums.bias += h_k[k];
-        sums.weight += h_k[k] * y_k[k];
-    }
-}
-
 template <typename T, int VEC>
 __device__ __forceinline__ void write_to_x(T* to_x, const Real<T> (&h_k)[VEC], const Real<T> (&y_k)[VEC],
                                            const Real<T> (&mean_k)[2], Real<T> scale) {
@@ -260,13 +242,7 @@ __global__ void __launch_bounds__(MAX_THREADS)
                   RowStrides strides, double eps, int center) {
     typedef Real<T> R;
     constexpr int PACKS = items_of_thread<T> / VEC;
-    R to_weight_pk[PACKS][VEC], to_bias_pk[PACKS][VEC];
-    if constexpr (COLUMNS) {
-#pragma unroll
-        for (int p = 0; p < PACKS; ++p)
-#pragma unroll
-            for (int k = 0; k < VEC; ++k) to_weight_pk[p][k] = to_bias_pk[p][k] = 0;
-    }
+    R to_weight_pk[PACKS][VEC] = {}, to_bias_pk[PACKS][VEC] = {};
     for (long long tile = blockIdx.x; tile * blockDim.y < shape.rows; tile += gridDim.x) {
         const long long row = tile * blockDim.y + threadIdx.y;
         const bool live = row < shape.rows;
@@ -322,9 +298,19 @@ __global__ void __launch_bounds__(MAX_THREADS, blocks_held<T>)
     const int first = (int)(row % shape.groups) * shape.channels, step = blockDim.x * VEC;
     const R mean = mean_r[row], scale = inverse_root(variance_r[row] + (R)eps);
     R h_k[VEC], y_k[VEC];
+    // turns x into y and reads h for one pack, and adds h and h * y up
     const auto take = [&](Sums<R>& sums, long long l) {
-        take_pack<T, W, VEC>(grad_l + l * grad_strides.l, x_l + l * strides.l, weight_a, first, (int)l, shape.inner,
-                             mean, scale, h_k, y_k, sums);
+        R weight_k[VEC];
+        read_pack<T, VEC>(grad_l + l * grad_strides.l, h_k);
+        read_pack<T, VEC>(x_l + l * strides.l, y_k);
+        read_affine<W, VEC>(weight_a, (R)1, first, (int)l, shape.inner, weight_k);
+#pragma unroll
+        for (int k = 0; k < VEC; ++k) {
+            y_k[k] = (y_k[k] - mean) * scale;
+            h_k[k] *= weight_k[k];
+            sums.bias += h_k[k];
+            sums.weight += h_k[k] * y_k[k];
+        }
     };
     const Sums<R> mine = gathered<VEC, 3, 1>(AddingBoth<R>(), threadIdx.x * VEC, shape.length, step, take);
     R sum_k[2] = {mine.bias, mine.weight};

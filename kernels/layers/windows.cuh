@@ -34,10 +34,7 @@ struct Axis {
         return offset > 0 ? (offset + stride - 1) / stride : 0;
     }
 
-    __device__ __forceinline__ int last_window(int element) const {
-        const int last = (element + before) / stride;
-        return last < out - 1 ? last : out - 1;
-    }
+    __device__ __forceinline__ int last_window(int element) const { return min((element + before) / stride, out - 1); }
 
     __device__ __forceinline__ int place(int element, int window) const {
         const int offset = element - begin(window);
@@ -47,7 +44,7 @@ struct Axis {
     // How many elements a window holds without dilation; those of the padding behind count as far as `before` of them.
     __device__ __forceinline__ int count(int window, bool padded) const {
         const int start = begin(window), end = start + kernel, limit = padded ? size + before : size;
-        return (end < limit ? end : limit) - (padded || start > 0 ? start : 0);
+        return min(end, limit) - (padded || start > 0 ? start : 0);
     }
 };
 

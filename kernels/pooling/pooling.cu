@@ -6,8 +6,8 @@
 //     max_pool_select   out_ncyx = x_nchw at the place that `which` names; 0 for a window without elements
 //     avg_pool          out_ncyx = (sum over elements of the window) / divisor
 //     avg_pool_grad     dx_nchw = sum of g_ncyx / divisor over windows that meet the element
-//     part_means        out_ncyx = mean of the elements of the part: adaptive pooling, see lucid/ops/pooling/adaptive_pooling.py; with `spread`
-//                       its gradient, the sum of g / size of the part over the parts that hold the element
+//     part_means        out_ncyx = mean of the elements of the part: adaptive pooling, see lucid/ops/pooling/adaptive.py; with `spread` its
+//                       gradient, the sum of g / size of the part over the parts that hold the element
 // divisor: the given number, or where that is 0 the elements in the window, with those in the padding or without.
 //
 // Gradients gather: one thread adds what one element receives, in the order of windows, without atomics. W: the integer

@@ -103,7 +103,7 @@ __device__ __forceinline__ double centred(Word word) {
 }
 
 // u - 1/2, exact, for u = (k + 1/2) / 2^52, k the upper bits.
-__device__ __forceinline__ double centred64(Word64 word) {
+__device__ __forceinline__ double centred(Word64 word) {
     return __dmul_rn(__dadd_rn((double)(word >> 12), 0.5 - 2251799813685248.0), 1.0 / 4503599627370496.0);
 }
 
@@ -181,22 +181,14 @@ __device__ __forceinline__ double inverse_normal(double q) {
     return q < 0.0 ? -value : value;
 }
 
-// float32 outputs are the result of normal or exponential rounded once; half types are rounded from that float32.
+// Of a word of either size. float32 outputs are the result rounded once; half types are rounded from that float32.
 
-__device__ __forceinline__ double normal(Word word, double mean, double std) {
+template <typename AnyWord> __device__ __forceinline__ double normal(AnyWord word, double mean, double std) {
     return __dadd_rn(__dmul_rn(inverse_normal(centred(word)), std), mean);
 }
 
-__device__ __forceinline__ double normal64(Word64 word, double mean, double std) {
-    return __dadd_rn(__dmul_rn(inverse_normal(centred64(word)), std), mean);
-}
-
-__device__ __forceinline__ double exponential(Word word, double rate) {
+template <typename AnyWord> __device__ __forceinline__ double exponential(AnyWord word, double rate) {
     return __ddiv_rn(minus_log(__dadd_rn(centred(word), 0.5)), rate);
-}
-
-__device__ __forceinline__ double exponential64(Word64 word, double rate) {
-    return __ddiv_rn(minus_log(__dadd_rn(centred64(word), 0.5)), rate);
 }
 
 }  // namespace lucid

@@ -40,66 +40,59 @@ __device__ __forceinline__ PhiloxBlock block_of(const Word64* start_2, Word64 se
 
 template <typename T> constexpr int values_of_block = sizeof(T) == 8 ? 2 : 4;
 
-// Calls make(block, l) for each value of the draw and writes what it returns.
-template <typename T, typename Make>
+// Word l of the COUNT words of a block: four, or two of 64 bits.
+template <int COUNT> __device__ __forceinline__ auto word_of(PhiloxBlock block, int l) {
+    if constexpr (COUNT == 2)
+        return word64_of(block, l);
+    else
+        return block.lane_l[l];
+}
+
+// Calls make(word) for each value of the draw and writes what it returns.
+template <typename T, int COUNT = values_of_block<T>, typename Make>
 __device__ __forceinline__ void draw(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
                                      Make make) {
-    constexpr int COUNT = values_of_block<T>;
     const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (b * COUNT >= n) return;
     const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
-    write_group<T, COUNT>(out_n, n, b * COUNT, [&](int l) { return make(block, l); });
+    write_group<T, COUNT>(out_n, n, b * COUNT, [&](int l) { return make(word_of<COUNT>(block, l)); });
 }
 
 template <typename T>
 __global__ void fill_uniform(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, double start,
                              double span, double last, int bits) {
-    draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
+    draw<T>(out_n, n, start_2, seed, offset, [&](auto word) {
         if constexpr (sizeof(T) == 8)
-            return (T)uniform_double(word64_of(block, l), start, span, last);
+            return (T)uniform_double(word, start, span, last);
         else
-            return from_real<T>(uniform_float(block.lane_l[l], bits, (float)start, (float)span, (float)last));
+            return from_real<T>(uniform_float(word, bits, (float)start, (float)span, (float)last));
     });
 }
 
 template <typename T>
 __global__ void fill_normal(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, double mean,
                             double std) {
-    draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
-        if constexpr (sizeof(T) == 8)
-            return (T)normal64(word64_of(block, l), mean, std);
-        else
-            return from_real<T>((float)normal(block.lane_l[l], mean, std));
-    });
+    draw<T>(out_n, n, start_2, seed, offset, [&](auto word) { return from_real<T>((Real<T>)normal(word, mean, std)); });
 }
 
 template <typename T>
 __global__ void fill_exponential(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
                                  double rate) {
-    draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
-        if constexpr (sizeof(T) == 8)
-            return (T)exponential64(word64_of(block, l), rate);
-        else
-            return from_real<T>((float)exponential(block.lane_l[l], rate));
-    });
+    draw<T>(out_n, n, start_2, seed, offset, [&](auto word) { return from_real<T>((Real<T>)exponential(word, rate)); });
 }
 
 // low + floor(word * count / 2^64), count 0 standing for 2^64: two words for each value of any type.
 template <typename T>
 __global__ void fill_integers(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, long long low,
                               Word64 count) {
-    const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (b * 2 >= n) return;
-    const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
-    write_group<T, 2>(out_n, n, b * 2, [&](int l) { return (T)random_integer(word64_of(block, l), low, count); });
+    draw<T, 2>(out_n, n, start_2, seed, offset, [&](Word64 word) { return (T)random_integer(word, low, count); });
 }
 
 // bool only: true with probability threshold / 2^32.
 template <typename T>
 __global__ void fill_bernoulli(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
                                Word64 threshold) {
-    draw<T>(out_n, n, start_2, seed, offset,
-            [&](PhiloxBlock block, int l) { return bernoulli(block.lane_l[l], threshold); });
+    draw<T>(out_n, n, start_2, seed, offset, [&](Word word) { return bernoulli(word, threshold); });
 }
 
 template <typename T>

@@ -22,9 +22,7 @@ namespace lucid {
 template <typename T> struct RunningOf {
     typedef Total<T> type;
 };
-template <> struct RunningOf<float> {
-    typedef double type;
-};
+template <> struct RunningOf<float> : RealOf<double> {};
 template <typename T> using Running = typename RunningOf<T>::type;
 
 // ---- ops: A of one element, of nothing, and of two stretches of a line, in their order ----

@@ -13,10 +13,8 @@
 
 namespace lucid {
 
-template <typename T, bool LARGEST, typename Choice, typename First> struct PlaceOf {
+template <typename T, bool LARGEST, typename Choice> struct PlaceOf : Told {
     typedef Place<Total<T>> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return A{Extreme<Total<T>, Choice>::none(), Limits<long long>::greatest()}; }
     __device__ void take(A& a, T value, long long i) const {
         // within a thread i grows, so that equal ones change nothing
@@ -24,21 +22,19 @@ template <typename T, bool LARGEST, typename Choice, typename First> struct Plac
         const bool better = LARGEST ? x > a.value : x < a.value;
         if (better || (x != x && a.value == a.value) || a.index == Limits<long long>::greatest()) a = A{x, i};
     }
-    __device__ A merge(A a, A b) const { return First()(a, b); }
+    __device__ A merge(A a, A b) const { return First<LARGEST>()(a, b); }
     __device__ void finish(void* out, long long r, A a) const { ((long long*)out)[r] = a.index; }
 };
-template <typename T> using PlaceOfLargest = PlaceOf<T, true, Max, FirstMax>;
-template <typename T> using PlaceOfSmallest = PlaceOf<T, false, Min, FirstMin>;
+template <typename T> using PlaceOfLargest = PlaceOf<T, true, Max>;
+template <typename T> using PlaceOfSmallest = PlaceOf<T, false, Min>;
 
 template <typename R> struct Ties {
     R value, count;
 };
 
-template <typename T, typename Choice> struct ShareOf {
+template <typename T, typename Choice> struct ShareOf : Told {
     typedef Total<T> R;
     typedef Ties<R> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return A{Extreme<R, Choice>::none(), 0}; }
     __device__ void take(A& a, T x, long long) const {
         const R value = flavour ? abs((R)x) : (R)x;

@@ -17,26 +17,19 @@ template <typename T> struct LogSumExp : Massing<Total<T>> {
     __device__ void finish(void* out, long long r, A a) const { ((T*)out)[r] = (T)(log(a.mass) + a.peak); }
 };
 
-template <typename T> struct Norm {
+template <typename T> struct Norm : Told {
     typedef Total<T> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return 0; }
     __device__ void take(A& a, T value, long long) const {
         const A x = (A)value;
-        switch (flavour) {
-            case 0:
-                a += x != 0;
-                break;
-            case 1:
-                a += abs(x);
-                break;
-            case 2:
-                a += x * x;
-                break;
-            default:
-                a += pow(abs(x), (A)setting);
-        }
+        if (flavour == 0)
+            a += x != 0;
+        else if (flavour == 1)
+            a += abs(x);
+        else if (flavour == 2)
+            a += x * x;
+        else
+            a += pow(abs(x), (A)setting);
     }
     __device__ A merge(A a, A b) const { return a + b; }
     __device__ void finish(void* out, long long r, A a) const {
@@ -44,10 +37,8 @@ template <typename T> struct Norm {
     }
 };
 
-template <typename T, typename Choice> struct ExtremeSize {
+template <typename T, typename Choice> struct ExtremeSize : Told {
     typedef Total<T> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return Extreme<A, Choice>::none(); }
     __device__ void take(A& a, T x, long long) const { a = merge(a, abs((A)x)); }
     __device__ A merge(A a, A b) const { return Choice()(a, b); }

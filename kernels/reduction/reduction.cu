@@ -9,20 +9,16 @@
 
 namespace lucid {
 
-template <typename T> struct SumOver {
+template <typename T> struct SumOver : Told {
     typedef Total<T> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return 0; }
     __device__ void take(A& a, T x, long long) const { a = Sum()(a, (A)x); }
     __device__ A merge(A a, A b) const { return Sum()(a, b); }
     __device__ void finish(void* out, long long r, A a) const { store_as(out, r, (A)(a / (A)setting), flavour); }
 };
 
-template <typename T> struct ProductOver {
+template <typename T> struct ProductOver : Told {
     typedef Total<T> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return 1; }
     __device__ void take(A& a, T x, long long) const { a = Product()(a, (A)x); }
     __device__ A merge(A a, A b) const { return Product()(a, b); }
@@ -30,10 +26,8 @@ template <typename T> struct ProductOver {
 };
 
 // The greater or smaller of two, by Max or Min.
-template <typename T, typename Choice> struct ExtremeOver {
+template <typename T, typename Choice> struct ExtremeOver : Told {
     typedef Total<T> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return Extreme<A, Choice>::none(); }
     __device__ void take(A& a, T x, long long) const { a = merge(a, (A)x); }
     __device__ A merge(A a, A b) const { return Choice()(a, b); }
@@ -42,10 +36,8 @@ template <typename T, typename Choice> struct ExtremeOver {
 template <typename T> using LargestOver = ExtremeOver<T, Max>;
 template <typename T> using SmallestOver = ExtremeOver<T, Min>;
 
-template <typename T> struct NonzeroOver {
+template <typename T> struct NonzeroOver : Told {
     typedef long long A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return 0; }
     __device__ void take(A& a, T x, long long) const { a += (Total<T>)x != 0; }
     __device__ A merge(A a, A b) const { return a + b; }

@@ -30,18 +30,10 @@ namespace lucid {
 template <typename T> struct TotalOf {
     typedef long long type;
 };
-template <> struct TotalOf<float> {
-    typedef float type;
-};
-template <> struct TotalOf<double> {
-    typedef double type;
-};
-template <> struct TotalOf<__half> {
-    typedef float type;
-};
-template <> struct TotalOf<__nv_bfloat16> {
-    typedef float type;
-};
+template <> struct TotalOf<float> : RealOf<float> {};
+template <> struct TotalOf<double> : RealOf<double> {};
+template <> struct TotalOf<__half> : RealOf<__half> {};
+template <> struct TotalOf<__nv_bfloat16> : RealOf<__nv_bfloat16> {};
 
 // What sums of T are gathered in: float for half types, long long for integers and bool.
 template <typename T> using Total = typename TotalOf<T>::type;
@@ -92,6 +84,12 @@ template <typename A> struct Extreme<A, Min> {
     __device__ __forceinline__ static A none() { return Limits<A>::greatest(); }
 };
 
+// What the host tells an op.
+struct Told {
+    double setting;
+    int flavour;
+};
+
 // ---- places ----
 
 constexpr int MAX_AXES = 6;
@@ -107,9 +105,8 @@ struct Axes {
         long long offset = 0;
 #pragma unroll 1
         for (int d = (int)count - 1; d > 0; --d) {
-            const long long size = size_d[d];
-            const long long outer = (index | size) >> 32 ? index / size : (long long)((unsigned)index / (unsigned)size);
-            offset += (index - outer * size) * stride_d[d];
+            const long long outer = quotient(index, size_d[d]);
+            offset += (index - outer * size_d[d]) * stride_d[d];
             index = outer;
         }
         return offset + index * stride_d[0];
@@ -118,16 +115,6 @@ struct Axes {
     // The same, of one axis only if that is known: then loops over it are worth unrolling.
     template <bool ONE> __device__ __forceinline__ long long offset_along(long long index) const {
         return ONE ? index * stride_d[0] : offset(index);
-    }
-};
-
-// Elements first to last of a row's `units`, those of chunk number `chunk`.
-struct Part {
-    long long first, last;
-    __device__ __forceinline__ Part(long long units, long long chunk, long long chunks) {
-        const long long each = (units + chunks - 1) / chunks;
-        first = min(chunk * each, units);
-        last = min(first + each, units);
     }
 };
 

@@ -18,11 +18,9 @@ template <typename R> struct MomentsOf {
     R count, shift, rest;
 };
 
-template <typename T> struct Moments {
+template <typename T> struct Moments : Told {
     typedef Total<T> R;
     typedef MomentsOf<R> A;
-    double setting;
-    int flavour;
     __device__ A identity() const { return A{0, 0, 0, 0}; }
     __device__ void take(A& a, T value, long long) const {
         if (a.count == 0) a.shift = (R)value;

@@ -20,7 +20,7 @@ constexpr int ZEROS = 0;
 constexpr int BORDER = 1;
 constexpr int REFLECTION = 2;
 
-// How one dimension is read; lucid/ops/resampling/grid_cuda.py gives the members in this order.
+// How one dimension is read; lucid/ops/resampling/grid_primitives.py gives the members in this order.
 struct Read {
     int size, order;
 };

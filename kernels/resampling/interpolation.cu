@@ -1,4 +1,5 @@
-// Images, sequences and volumes of another size: what lucid/ops/resampling/taps.py says of one dimension, for three.
+// Images, sequences and volumes of another size: for three dimensions what of one of them
+// lucid/ops/resampling/interpolation.py says.
 //
 //     interpolate        out_pijk = sum over taps (z, y, x) of weight_iz weight_jy weight_kx x_pzyx
 //     interpolate_grad   dx_pzyx = sum over i, j, k of weight_iz weight_jy weight_kx g_pijk
@@ -23,8 +24,8 @@ constexpr int AREA = 0;
 constexpr int LINEAR_FILTER = 1;
 constexpr int CUBIC_FILTER = 2;
 
-// One dimension; lucid/ops/resampling/interpolation_cuda.py gives the members in this order. inverse = 1 / scale, or 0
-// where all elements of the result are made of the same.
+// One dimension; lucid/ops/resampling/interpolation.py gives the members in this order. inverse = 1 / scale,
+// or 0 where all elements of the result are made of the same.
 struct Resized {
     double scale, inverse, shift;
     int size, out, filter;
@@ -76,8 +77,7 @@ template <typename R> struct Cubic {
 
     __device__ __forceinline__ Cubic(const Resized& axis, int i) {
         const R position = (R)axis.scale * (i + (R)axis.shift) - (R)axis.shift;
-        const int at = (int)floor(position);
-        const int last = at < axis.size - 1 ? at : axis.size - 1;
+        const int last = min((int)floor(position), axis.size - 1);
         first = last - 1;
         beyond = clipped(position - last);
     }
@@ -99,10 +99,8 @@ template <typename R> struct Filtered {
         }
         const R wide = axis.scale > 1 ? (R)axis.scale : (R)1, half = (filter == LINEAR_FILTER ? 1 : 2) * wide;
         const R centre = (R)axis.scale * (i + (R)0.5);
-        first = (int)(centre - half + (R)0.5);
-        if (first < 0) first = 0;
-        end = (int)(centre + half + (R)0.5);
-        if (end > axis.size) end = axis.size;
+        first = max((int)(centre - half + (R)0.5), 0);
+        end = min((int)(centre + half + (R)0.5), axis.size);
         offset = first - centre + (R)0.5;
         narrow = 1 / wide;
         factor = 1;

@@ -17,11 +17,11 @@
 // Launch: one thread an element, any grid; join: blockIdx.y = p; transpose: 32 x 8 threads for a tile of 32 x 32, any
 // number of blocks.
 
-#include "lucid.cuh"
+#include "indexing.cuh"
 
 namespace lucid {
 
-constexpr int MAX_PARTS = 8, MAX_DIMS = 8;
+constexpr int MAX_PARTS = 8;
 
 // ---- joining ----
 
@@ -47,16 +47,7 @@ struct Frame {
     long long size_d[MAX_DIMS], start_d[MAX_DIMS], step_d[MAX_DIMS], have_d[MAX_DIMS], stride_d[MAX_DIMS];
 };
 
-template <typename U>
-__global__ void frame(const U* x, U* out_e, Frame frame, unsigned long long low, unsigned long long high,
-                      long long count) {
-    union Fill {
-        unsigned long long word_w[2];
-        U value;
-        __device__ __forceinline__ Fill() {}
-    } fill;
-    fill.word_w[0] = low;
-    fill.word_w[1] = high;
+template <typename U> __global__ void frame(const U* x, U* out_e, Frame frame, Bits fill, long long count) {
     LUCID_FOR(e, count) {
         long long rest = e, offset = 0;
         bool inside = true;
@@ -69,7 +60,7 @@ __global__ void frame(const U* x, U* out_e, Frame frame, unsigned long long low,
             offset += place * frame.stride_d[d];
             rest = before;
         }
-        out_e[e] = inside ? x[offset] : fill.value;
+        out_e[e] = inside ? x[offset] : fill.as<U>();
     }
 }
 

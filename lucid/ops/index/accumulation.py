@@ -74,16 +74,8 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
         np.add.at(out, key_of(out.ndim, dims, indices), values)
         return
     rest = [dim for dim in range(out.ndim) if dim not in dims]
-    flat: list[Array] = []
-    known: Array
-    number: Array = np.zeros((), np.int64)
-    for dim, index in zip(dims, indices, strict=True):
-        size = out.shape[dim]
-        known = index.astype(np.int64)
-        known[known < 0] += size
-        number = number * size + known
-        flat.append(np.broadcast_to(known, common).reshape(-1))
-    number = np.broadcast_to(number, common).reshape(-1)
+    flat = tuple([np.broadcast_to(index, common).reshape(-1) for index in indices])
+    number: Array = np.ravel_multi_index(flat, [out.shape[dim] for dim in dims], mode="wrap")
     if not rest and out.flags.c_contiguous:
         # one number for each element: NumPy's loop for a single index of one dimension is fast
         np.add.at(out.reshape(-1), number, values.reshape(-1).astype(out.dtype, copy=False))
@@ -101,8 +93,7 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
     `number` numbers the rows of `out` that the indices name. What goes to one row is brought together by a stable sort;
     then the first of every row are added, the second of every row and so on, and long runs by one reduction.
     """
-    last: tuple[int, ...] = out.shape[: len(indices)]
-    narrow = np.uint16 if math.prod(last) <= np.iinfo(np.uint16).max else np.int64
+    narrow = np.uint16 if math.prod(out.shape[: len(indices)]) <= np.iinfo(np.uint16).max else np.int64
     # NumPy sorts 16 bits by radix, many times faster
     order = np.argsort(number.astype(narrow, copy=False), kind="stable")
     ordered = number[order]
@@ -117,7 +108,7 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
         if not len(starts):
             return
     tails = lengths - ROUNDS
-    begins = np.concatenate(([0], np.cumsum(tails)[:-1]))
+    begins = np.cumsum(tails) - tails
     rows = order[np.repeat(starts + ROUNDS - begins, tails) + np.arange(int(tails.sum()))]
     total = np.add.reduceat(values[rows], begins, axis=0, dtype=out.dtype)  # which of bools is another
     out[tuple([i[rows[begins]] for i in indices])] += total

@@ -166,13 +166,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     axis = dim_in(dim, len(shape))
     if not shape:
         return gather(input, 0, indices)
-    along, across = index_shape[axis], shape[axis]
     shape[axis] = index_shape[axis] = 1
-    common = list(common_shape(tuple(shape), tuple(index_shape)))
-    common[axis] = across
-    x = expand(input, shape=tuple(common))
-    common[axis] = along
-    return gather(x, axis, expand(indices, shape=tuple(common)))
+    common = common_shape(tuple(shape), tuple(index_shape))
+    x, places = [
+        expand(each, shape=(*common[:axis], each.array.shape[axis], *common[axis + 1 :])) for each in (input, indices)
+    ]
+    return gather(x, axis, places)
 
 
 @seen_as_one
@@ -221,11 +220,10 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     if min(sizes, default=0) < 0:
         raise ShapeError(f"unravel_index: expected no negative size, got shape {list(sizes)}")
     check_size("unravel_index", sizes)
-    steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
     if 0 in sizes:
         if places.array.size:
             raise ShapeError(f"unravel_index: there are no places in shape {list(sizes)}")
         return tuple([GRAPH.clone(places) for _ in sizes])
     return tuple([
-        GRAPH.remainder(GRAPH.floor_divide(places, step), size) for step, size in zip(steps, sizes, strict=True)
+        GRAPH.remainder(GRAPH.floor_divide(places, math.prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes)
     ])  # fmt: skip

@@ -25,21 +25,15 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def check_line(index: Tensor, size: int, name: str, dim: int) -> None:
-    """Raise unless `index` holds integers from 0 to below `size`, in one dimension; on CUDA in debug mode."""
-    array = array_of(index)
+def line(input: Tensor, dim: int, index: Tensor, name: str) -> tuple[int, Any]:
+    """Return the dimension and the index of an op on whole slices; on CUDA its values are checked in debug mode."""
+    shape = array_of(input).shape
+    axis, array = dim_in(dim, len(shape)), array_of(index)
     if array.dtype.kind != "i":
         raise DtypeError(f"{name}: expected an index of int32 or int64, got {array.dtype.name}")
     if array.ndim > 1:
         raise ShapeError(f"{name}: expected an index of one dimension, got shape {list(array.shape)}")
-    check_bounds(array, dim, size, name=name)
-
-
-def line(input: Tensor, dim: int, index: Tensor, name: str) -> tuple[int, Any]:
-    """Return the dimension and the index, checked, of an op on whole slices."""
-    shape = array_of(input).shape
-    axis = dim_in(dim, len(shape))
-    check_line(index, shape[axis] if shape else 1, name, axis)
+    check_bounds(array, axis, shape[axis] if shape else 1, name=name)
     return axis, index if index.array.ndim else reshape(index, 1)
 
 

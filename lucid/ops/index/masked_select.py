@@ -207,8 +207,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    as_tuple = as_bool(as_tuple, "as_tuple")
-    if as_tuple:
+    if as_bool(as_tuple, "as_tuple"):
         return places(input)
     array = array_of(input)
     xp = namespace(array)

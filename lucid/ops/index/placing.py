@@ -120,5 +120,4 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             f"put: expected index and source of as many elements, of integers and of the dtype of input, got shapes "
             f"{list(places.shape)} of {places.dtype.name} and {list(new.shape)} of {new.dtype.name}"
         )
-    row = index_put(reshape(input, -1), (reshape(index, -1),), reshape(source, -1), accumulate)
-    return reshape(row, shape)
+    return reshape(index_put(reshape(input, -1), (reshape(index, -1),), reshape(source, -1), accumulate), shape)

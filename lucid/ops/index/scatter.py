@@ -12,6 +12,7 @@ from lucid.arguments import among
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.ops.base.core import clone_vjp
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.base.scalars import as_element
 from lucid.ops.index import select_cuda as kernels
@@ -52,11 +53,7 @@ def _scatter_add(xp: ModuleType, x: Array, index: Array, src: Array, *, dim: int
     return out.astype(x.dtype, copy=False)
 
 
-@_scatter_add.vjp("x")
-def _scatter_add_x(m: Namespace, grad: Array) -> Any:
-    return grad
-
-
+_scatter_add.vjp("x")(clone_vjp)
 _scatter_add.vjp("src")(gathered)
 _scatter.cuda(kernels.scatter)
 _scatter_add.cuda(kernels.scatter_add)

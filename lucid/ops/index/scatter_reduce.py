@@ -33,10 +33,22 @@ from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import clone, reshape
 
 if TYPE_CHECKING:
-    from lucid.base.arrays import Array
+    from types import ModuleType
+
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _places(xp: ModuleType, index: Array, shape: Ints, dim: int) -> Array:
+    """Return the number of the element of a contiguous array that each element of `index` means, in one row."""
+    return xp.broadcast_to(flat_indices(xp, index, shape, dim), index.shape).reshape(-1)
+
+
+def _last(xp: ModuleType, places: Array) -> Array:
+    """Return the indices, in ascending `places`, of the last of equal ones."""
+    return xp.flatnonzero(xp.concatenate([places[1:] != places[:-1], xp.ones(1, bool)]))
 
 
 @seen_as_one
@@ -47,8 +59,7 @@ def _extremes(input: Tensor, index: Tensor, src: Tensor, *, dim: int, largest: b
     xp = namespace(array)
     out = xp.array(array, order="C")
     flat = out.reshape(-1)
-    places = xp.broadcast_to(flat_indices(xp, index.array, array.shape, dim), index.array.shape).reshape(-1)
-    values = src.array.reshape(-1)
+    places, values = _places(xp, index.array, array.shape, dim), src.array.reshape(-1)
     if not values.size:
         return wrap(out)
     # in ascending order of their places, and at each place so that the extreme comes last
@@ -56,7 +67,7 @@ def _extremes(input: Tensor, index: Tensor, src: Tensor, *, dim: int, largest: b
     order = order if largest else order[::-1]
     order = order[xp.argsort(places[order], kind="stable")]
     places, values = places[order], values[order]
-    last = xp.flatnonzero(xp.concatenate([places[1:] != places[:-1], xp.ones(1, bool)]))
+    last = _last(xp, places)
     at, new = places[last], values[last]
     if include_self:
         new = (xp.maximum if largest else xp.minimum)(flat[at], new)
@@ -120,8 +131,7 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
 def _multiplied(input: Tensor, index: Tensor, src: Tensor, *, dim: int) -> Any:
     """Return `input` with each element times all of `src` that meet there: a scan over the runs of equal places."""
     xp = namespace(input.array)
-    shape = index.array.shape
-    places = xp.broadcast_to(flat_indices(xp, index.array, input.array.shape, dim), shape).reshape(-1)
+    places = _places(xp, index.array, input.array.shape, dim)
     order = xp.argsort(places, kind="stable")
     places = places[order]
     products = select_at(reshape(src, -1), wrap(order), dims=(0,))
@@ -133,7 +143,7 @@ def _multiplied(input: Tensor, index: Tensor, src: Tensor, *, dim: int) -> Any:
         step *= 2
     if not places.size:
         return clone(input)
-    last = xp.flatnonzero(xp.concatenate([places[1:] != places[:-1], xp.ones(1, bool)]))
+    last = _last(xp, places)
     at = wrap(places[last])
     flat = reshape(input, -1)
     met = mul(select_at(flat, at, dims=(0,)), select_at(products, wrap(last), dims=(0,)))

@@ -112,9 +112,7 @@ def select_elements(input: Tensor, dims: tuple[int, ...], indices: tuple[Any, ..
 
 def outside(index: Array, lowest: int, size: int) -> int | None:
     """Return the first element of `index` outside of `lowest` to below `size`; None if values are not looked at."""
-    if not looked_at(index):
-        return None
-    if lowest <= int(index.min()) and int(index.max()) < size:
+    if not looked_at(index) or (lowest <= int(index.min()) and int(index.max()) < size):
         return None
     flat = index.reshape(-1)
     return int(flat[int(((flat < lowest) | (flat >= size)).argmax())])

@@ -14,6 +14,8 @@ from lucid.cuda.launch.plans import planned
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.base.arrays import Array
 
 
@@ -37,29 +39,22 @@ def gather_grad(grad: Array, index: Array, *, shape: tuple[int, ...], dim: int, 
     return out.astype(grad.dtype, copy=False) if done else NotImplemented
 
 
-def _scattered(x: Array, index: Array, src: Any, dim: int, dtype: Any) -> Any:
+def _scattered(put: Callable[..., bool], x: Array, index: Array, src: Any, dim: int, dtype: Any) -> Any:
     if hasattr(src, "shape") and (src.shape != index.shape or src.dtype != x.dtype):
-        return None
+        return NotImplemented
     walk = along(contiguous(x.shape), index, dim, src if hasattr(src, "shape") else None)
-    return walk, gpu.cupy().array(x, dtype, order="C")
+    out = gpu.cupy().array(x, dtype, order="C")
+    return out.astype(x.dtype, copy=False) if put(out, walk, src) else NotImplemented
 
 
 def scatter(x: Array, index: Array, src: Any, *, dim: int) -> Any:
     """Return a copy of `x` with `src`, an array or a number, written at `index` along a dimension."""
-    prepared = _scattered(x, index, src, dim, x.dtype)
-    if prepared is None:
-        return NotImplemented
-    walk, out = prepared
-    return out if write(out, walk, src) else NotImplemented
+    return _scattered(write, x, index, src, dim, x.dtype)
 
 
 def scatter_add(x: Array, index: Array, src: Any, *, dim: int) -> Any:
     """Return a copy of `x` with `src`, an array or a number, added at `index` along a dimension."""
-    prepared = _scattered(x, index, src, dim, accumulation_dtype(x.dtype))
-    if prepared is None:
-        return NotImplemented
-    walk, out = prepared
-    return out.astype(x.dtype, copy=False) if add(out, walk, src) else NotImplemented
+    return _scattered(add, x, index, src, dim, accumulation_dtype(x.dtype))
 
 
 # ---- indices of some dimensions ----
@@ -130,8 +125,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
 def embedding_shares(index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
     """Return the share of each use in the gradient."""
     xp = cupy_functions()
-    shares = 1 / xp.maximum(_use_count(index, rows), 1) if by_frequency else xp.ones(rows)
-    shares = shares.astype(dtype)
+    shares = (1 / xp.maximum(_use_count(index, rows), 1) if by_frequency else xp.ones(rows)).astype(dtype)
     if padding is not None:
         shares[padding : padding + 1] = 0
     return embedding(shares[:, None], index)

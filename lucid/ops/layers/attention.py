@@ -27,7 +27,6 @@ from lucid.ops.layers import attention_cuda as on_cuda
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -39,14 +38,9 @@ CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
 LARGE = 32
 
 
-def blocks(xp: ModuleType, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ...]]:
-    """Yield indices of leading dimensions, as few as leave weights that fit a block."""
-    lead = q.shape[:-2]
-    limit = CPU_BLOCK if xp is np else CUDA_BLOCK
-    depth = 0
-    while depth < len(lead) and math.prod(lead[depth:]) * q.shape[-2] * k.shape[-2] * itemsize > limit:
-        depth += 1
-    return np.ndindex(*lead[:depth])
+def blocks(xp: ModuleType, q: Array, k: Array, itemsize: int) -> Any:
+    """Return indices of leading dimensions, as few as leave weights that fit a block."""
+    return on_cuda.leading_indices(q, k, itemsize, CPU_BLOCK if xp is np else CUDA_BLOCK)
 
 
 def broadcast_mask(xp: ModuleType, x: Array | None, q: Array, k: Array) -> Array | None:
@@ -172,9 +166,8 @@ def attention_grad(
 ) -> tuple[Array | None, ...]:
     """Return the gradients of :func:`attention`, with the weights computed anew; None for those not needed."""
     dtype = accumulation_dtype(q.dtype)
-    q_grad = xp.empty(q.shape, q.dtype) if needs[0] else None
-    k_grad = xp.empty(k.shape, k.dtype) if needs[1] else None
-    v_grad = xp.empty(v.shape, v.dtype) if needs[2] else None
+    grads = [xp.empty(x.shape, x.dtype) if need else None for x, need in zip((q, k, v), needs, strict=False)]
+    q_grad, k_grad, v_grad = grads
     bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
     bias_mask = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
     keep = broadcast_mask(xp, keep, q, k)
@@ -210,7 +203,7 @@ def attention_grad(
             target += sum_to_array(xp, s, target.shape)
     if bias is not None and bias_grad is not None:
         bias_grad = bias_grad.astype(bias.dtype, copy=False)
-    return q_grad, k_grad, v_grad, bias_grad
+    return (*grads, bias_grad)
 
 
 attention_grad.cuda(on_cuda.attention_grad)
@@ -318,11 +311,9 @@ def scaled_dot_product_attention(
             bias = cast_to(attn_mask, query.dtype) if query.dtype is float64 else attn_mask
     keep = None
     if dropout_p:
-        generator = default_generator_for(str(device_of(query.array)))
-        keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
+        keep = wrap(bernoulli(default_generator_for(str(device_of(query.array))), 1 - dropout_p, shape, xp))
     factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale"))
-    settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
-    return attention(query, key, value, bias, keep, **settings)[0]
+    return attention(query, key, value, bias, keep, scale=factor, drop=float(dropout_p), causal=is_causal)[0]
 
 
 def check_added(name: str, argument: str, mask: Tensor, query: Tensor) -> None:

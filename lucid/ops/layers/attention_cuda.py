@@ -48,13 +48,10 @@ class Tiles(NamedTuple):
         """Return the template arguments for a dtype."""
         return (name, *map(str, self))
 
-    def forward_bytes(self, itemsize: int) -> int:
-        """Return the shared memory that the forward kernel takes."""
-        return itemsize * (_elements(self.rows + self.columns, self.features) + _elements(self.rows, self.columns))
-
-    def backward_bytes(self, itemsize: int) -> int:
-        """Return the shared memory that each backward kernel takes."""
-        return itemsize * (2 * _elements(self.rows + self.columns, self.features) + _elements(self.rows, self.columns))
+    def bytes(self, itemsize: int, operands: int) -> int:
+        """Return the shared memory that a kernel takes: the forward one of one operand, those of gradients of two."""
+        each = _elements(self.rows + self.columns, self.features)
+        return itemsize * (operands * each + _elements(self.rows, self.columns))
 
 
 @cache
@@ -84,6 +81,15 @@ _delta = Kernel("attention", "lucid::attention_delta", EACH_FLOAT)
 _forward = Kernel("attention_tiles", "lucid::attention_forward", _instances(_FORWARD))
 _query_grad = Kernel("attention_tiles", "lucid::attention_query_grad", _instances(_BACKWARD))
 _key_grad = Kernel("attention_tiles", "lucid::attention_key_grad", _instances(_BACKWARD))
+
+
+def leading_indices(q: Array, k: Array, itemsize: int, limit: int) -> Any:
+    """Return indices of leading dimensions, as few as leave scores that fit a limit in bytes."""
+    lead, each = q.shape[:-2], q.shape[-2] * k.shape[-2] * itemsize
+    depth = 0
+    while depth < len(lead) and math.prod(lead[depth:]) * each > limit:
+        depth += 1
+    return np.ndindex(*lead[:depth])
 
 
 class Heads(NamedTuple):
@@ -121,12 +127,7 @@ class Heads(NamedTuple):
 
     def blocks(self) -> Any:
         """Return indices of leading dimensions, as few as leave scores that fit `BLOCK`."""
-        lead = self.q.shape[:2]
-        each = self.q.shape[-2] * self.k.shape[-2] * self.wide.itemsize
-        depth = 0
-        while depth < 2 and math.prod(lead[depth:]) * each > BLOCK:
-            depth += 1
-        return np.ndindex(*lead[:depth])
+        return leading_indices(self.q, self.k, self.wide.itemsize, BLOCK)
 
     def first_row(self, block: tuple[int, ...]) -> int:
         """Return the first row of a block."""
@@ -197,15 +198,7 @@ def _row_threads(keys: int) -> int:
 
 
 def attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    bias: Array | None,
-    keep: Array | None,
-    *,
-    scale: float,
-    drop: float,
-    causal: bool,
+    q: Array, k: Array, v: Array, bias: Array | None, keep: Array | None, *, scale: float, drop: float, causal: bool
 ) -> Any:
     """Return attention and the logarithms of the softmax's denominators; NotImplemented without a kernel."""
     heads = _heads(q, k, v, bias, keep, scale, drop, causal=causal)
@@ -227,7 +220,7 @@ def attention(
         blocks * heads.q.shape[0] * heads.q.shape[1], 4 * tiles.rows,
         heads.q.data.ptr, heads.k.data.ptr, heads.v.data.ptr, out.data.ptr, total.data.ptr, blocks,
         *_steps(heads.q), *_steps(heads.k), *_steps(heads.v), *heads.problem,
-        shared=tiles.forward_bytes(heads.wide.itemsize),
+        shared=tiles.bytes(heads.wide.itemsize, 1),
     )  # fmt: skip
     return out, total
 
@@ -282,7 +275,7 @@ def attention_grad(
     steps = (*_steps(heads.q), *_steps(heads.k), *_steps(heads.v), *_steps(g))
     count = heads.q.shape[0] * heads.q.shape[1]
     read = [x.data.ptr for x in (heads.q, heads.k, heads.v, g, total, delta)]
-    shared = tiles.backward_bytes(heads.wide.itemsize)
+    shared = tiles.bytes(heads.wide.itemsize, 2)
     q_grad, k_grad, v_grad = grads
     if q_grad is not None:
         blocks = -(-heads.q.shape[2] // tiles.rows)

@@ -112,8 +112,8 @@ def _follow(running: Tensor, value: Array, momentum: float) -> None:
         change_in_place(running, wrap(astype(moved, old.dtype)))
 
 
-def _mean_of_instances(statistic: Array, channels: int) -> Any:
-    by_instance = statistic.reshape(-1, channels)
+def _mean_of_instances(statistic: Array, running: Tensor) -> Any:
+    by_instance = statistic.reshape(-1, *running.array.shape)
     return array_sum(by_instance, (0,)) / len(by_instance) if type(statistic) is np.ndarray else by_instance.mean(0)
 
 
@@ -131,46 +131,27 @@ def track(
     """
     if not mean.array.size or recomputing():
         return
-    if type(mean.array) is not np.ndarray and _follow_by_kernel(
-        running_mean, running_var, mean, variance, momentum, correction
-    ):
-        return
+    targets = [running for running in (running_mean, running_var) if running is not None]
+    if targets and type(mean.array) is not np.ndarray:
+        for target in targets:
+            check_change(target, recording=False)
+            keep_saved(version_of(target))
+        centre, spread = [None if running is None else running.array for running in (running_mean, running_var)]
+        index = gpu.device_index(mean.array)
+        share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
+        with gpu.use_device(index):
+            moved = share is not None and kernels.follow(centre, spread, mean.array, variance.array, share, correction)
+        if moved:
+            for target in targets:
+                if target.version is not INFERENCE:
+                    target.version[0] += 1
+            return
     if isinstance(momentum, MeanOfBatches):
         momentum = momentum.number()
     if running_mean is not None:
-        channels = running_mean.array.shape[0]
-        _follow(running_mean, _mean_of_instances(mean.array, channels), momentum)
+        _follow(running_mean, _mean_of_instances(mean.array, running_mean), momentum)
     if running_var is not None:
-        channels = running_var.array.shape[0]
-        _follow(running_var, _mean_of_instances(variance.array, channels) * correction, momentum)
-
-
-def _follow_by_kernel(
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    mean: Tensor,
-    variance: Tensor,
-    momentum: float | MeanOfBatches,
-    correction: float,
-) -> bool:
-    """Move both statistics in one launch; False without a kernel for them."""
-    targets = [running for running in (running_mean, running_var) if running is not None]
-    for target in targets:
-        check_change(target, recording=False)
-        keep_saved(version_of(target))
-    if not targets:
-        return False
-    centre = None if running_mean is None else running_mean.array
-    spread = None if running_var is None else running_var.array
-    index = gpu.device_index(mean.array)
-    share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
-    with gpu.use_device(index):
-        if share is None or not kernels.follow(centre, spread, mean.array, variance.array, share, correction):
-            return False
-    for target in targets:
-        if target.version is not INFERENCE:
-            target.version[0] += 1
-    return True
+        _follow(running_var, _mean_of_instances(variance.array, running_var) * correction, momentum)
 
 
 def batch_norm(
@@ -236,8 +217,7 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """
-    use_input_stats = as_bool(use_input_stats, "use_input_stats")
-    if not use_input_stats:
+    if not as_bool(use_input_stats, "use_input_stats"):
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     x = real_operand("instance_norm", input)
     momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")

@@ -82,13 +82,7 @@ def cut(x: Array, cuts: tuple[int, int]) -> Cut:
 
 def vec_of(elements: int, *parts: Cut, weights: tuple[Array | None, ...] = ()) -> int:
     """Return how many elements of the last run go together: 16 bytes of them, or one."""
-    addresses = 0
-    for part in parts:
-        addresses |= part.array.data.ptr
-    for weight in weights:
-        if weight is not None:
-            addresses |= weight.data.ptr
-    if addresses % VECTOR_BYTES:
+    if any(address_of(array) % VECTOR_BYTES for array in (*[part.array for part in parts], *weights)):
         return 1
     return _vec_of(elements, parts[0].array.dtype.itemsize, *[part.strides for part in parts])
 
@@ -109,11 +103,8 @@ def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
 def _names_of(dtype: Any, *weights: Any) -> tuple[str, str] | None:
     element = C_TYPES.get(dtype)
     names = {C_TYPES.get(weight) for weight in weights if weight is not None} or {element}
-    for known, _, weighted in TYPES:
-        for weight in weighted:
-            if known == element and names == {weight}:
-                return known, weight
-    return None
+    typed = [(known, weight) for known, _, weighted in TYPES for weight in weighted]
+    return next((each for each in typed if each[0] == element and names == {each[1]}), None)
 
 
 def side_by_side(weight: Array | None) -> Array | None:
@@ -142,8 +133,7 @@ def moments(name: str, part: Cut, sizes: tuple[int, int, int], mean: Array, vari
     grid, block = _channel_launch(sizes, part.strides, vec)
     parts = empty((grid[1], channels, _MOMENTS), mean.dtype)
     size = _MOMENTS * mean.dtype.itemsize
-    launch = _channel_moments[name, str(vec)]
-    launch(
+    _channel_moments[name, str(vec)](
         grid, block, part.array.data.ptr, parts.data.ptr, samples, channels, pixels // vec, *part.strides,
         shared=block[0] * block[1] * size,
     )  # fmt: skip
@@ -176,8 +166,7 @@ def channel_sums(
     grid, block = _channel_launch(sizes, x.strides, vec)
     parts = empty((grid[1], channels, 2), to_bias.dtype)
     item = parts.dtype.itemsize
-    launch = _channel_sums[name, str(vec)]
-    launch(
+    _channel_sums[name, str(vec)](
         grid, block, grad.array.data.ptr, x.array.data.ptr, stats[0].data.ptr, stats[1].data.ptr, parts.data.ptr,
         samples, channels, pixels // vec, *grad.strides, *x.strides, statistics, group, eps,
         shared=block[0] * block[1] * 2 * item,
@@ -214,8 +203,7 @@ def channels_grad(
         vec = vec_of(pixels, grads, values)
         arrays = (grads.array, values.array, *stats, weight, to_weight, to_bias, to_x)
         shape = (samples, channels, pixels // vec)
-        launch = _channel_backward[(*names, str(vec))]
-        launch(
+        _channel_backward[(*names, str(vec))](
             *launch_for(math.prod(shape)), *[address_of(a) for a in arrays], *shape, *grads.strides, *values.strides,
             eps, float(samples * pixels), int(center),
         )  # fmt: skip
@@ -231,11 +219,12 @@ def _forms_by_channel(x: Array, broadcast: tuple[int, ...], *stats: Array, weigh
 
 
 def rescale(
-    x: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, *, eps: float,
+    x: Array, mean: Array | None, variance: Array, weight: Array | None, bias: Array | None, *, eps: float,
     broadcast: tuple[int, ...],
 ) -> Any:  # fmt: skip
     """Return the array normalised by given statistics: the kernel of `lucid.ops.layers.batch_normalisation`."""
-    known = _forms_by_channel(x, broadcast, mean, variance, weights=(weight, bias))
+    stats = (variance,) if mean is None else (mean, variance)
+    known = _forms_by_channel(x, broadcast, *stats, weights=(weight, bias))
     if known is None:
         return NotImplemented
     names, cuts = known
@@ -247,13 +236,7 @@ def rescale(
 
 def rescale_grad(grad: Array, variance: Array, weight: Array | None, eps: float, broadcast: tuple[int, ...]) -> Any:
     """Return the gradient of the array that was normalised by given statistics: the same map without mean and bias."""
-    known = _forms_by_channel(grad, broadcast, variance, weights=(weight,))
-    if known is None:
-        return NotImplemented
-    names, cuts = known
-    out = empty(grad.shape, grad.dtype)
-    apply(names, cut(grad, cuts), sizes_of(grad.shape, cuts), None, variance, side_by_side(weight), None, out, eps)
-    return out
+    return rescale(grad, None, variance, weight, None, eps=eps, broadcast=broadcast)
 
 
 def rescale_weight_grad(

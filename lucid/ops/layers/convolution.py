@@ -26,7 +26,7 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_int
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.layers.convolution_primitives import convolution, convolution_input_grad
-from lucid.ops.layers.windows import check_dimensions, sizes_for
+from lucid.ops.layers.windows import shape_of, sizes_for
 from lucid.ops.linalg.matrices import same_dtype
 from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
 
@@ -41,8 +41,7 @@ def checked(
     """Return `groups` as an int, and refuse operands of a convolution over `count` dimensions that do not fit."""
     same_dtype(name, input, weight, bias=bias)
     groups = as_int(groups, "groups")
-    x, w = input.array.shape, weight.array.shape
-    check_dimensions(name, x, count)
+    x, w = shape_of(name, input, count), weight.array.shape
     if len(w) != count + 2:
         raise ShapeError(f"{name}: expected weight of {count + 2} dimensions, got shape {w}")
     if groups < 1 or w[0] % groups:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import change_in_place
 from lucid.base.device import device_of
-from lucid.base.dtype import dtype_of
 from lucid.base.random import draws as draw
 from lucid.cuda.launch import random as kernels
-from lucid.errors import DtypeError, ShapeError
+from lucid.errors import ShapeError
 from lucid.ops.base.blocks import in_blocks, keep_where
-from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.filling import ones
 from lucid.ops.creation.generators import drawn, stream_for
 from lucid.ops.creation.random import ProbabilityError
 from lucid.ops.elementwise.arithmetic import add, mul, sub
 from lucid.ops.elementwise.combination import addcmul
+from lucid.ops.layers.normalisation import real_operand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -70,15 +70,26 @@ def _scale(keep: float) -> float:
     return 1 / keep if keep else 0.0
 
 
-def _checked(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> tuple[Tensor, float, bool, bool]:
-    """Return the arguments of a function named `name`; raise if one of them is wrong."""
+def _applied(
+    name: str, input: Tensor, p: float, training: bool, inplace: bool, drop: Callable[..., Any], dimensions: int = 0
+) -> Tensor:
+    """Return ``drop(x, p)`` of the input in training, in its place if that is wanted; else the input.
+
+    Arguments that are wrong are refused, and another number of `dimensions`, but for one less without a batch.
+    """
     training, inplace, p = as_bool(training, "training"), as_bool(inplace, "inplace"), as_number(p, "p")
     if not 0 <= p <= 1:
         raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
-    x = tensor_operand(input)
-    if not dtype_of(x.array).is_floating_point:
-        raise DtypeError(f"{name}: expected a real floating-point tensor, got {dtype_of(x.array)}")
-    return x, p, training, inplace
+    x = real_operand(name, input)
+    if dimensions and dimensions - x.array.ndim not in {0, 1}:
+        raise ShapeError(
+            f"{name}: expected {dimensions - 1} or {dimensions} dimensions, ([batch,] channels, ...), "
+            f"got shape {x.array.shape}"
+        )
+    if not training or p == 0:
+        return x
+    out = drop(x, p)
+    return change_in_place(x, out) if inplace else out
 
 
 def _dropped(x: Tensor, p: float) -> Tensor:
@@ -102,11 +113,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> sorted(set(lucid.nn.functional.dropout(lucid.ones(1000), p=0.5).tolist()))
     [0.0, 2.0]
     """
-    x, p, training, inplace = _checked("dropout", input, p, training, inplace)
-    if not training or p == 0:
-        return x
-    out = _dropped(x, p)
-    return change_in_place(x, out) if inplace else out
+    return _applied("dropout", input, p, training, inplace, _dropped)
 
 
 # ---- whole channels ----
@@ -122,18 +129,11 @@ def _of_channels(name: str, x: Tensor, p: float, *, batched: bool = True) -> Ten
 
 
 def _channels_dropped(name: str, input: Tensor, p: float, training: bool, inplace: bool, dimensions: int) -> Tensor:
-    x, p, training, inplace = _checked(name, input, p, training, inplace)
-    missing = dimensions - len(x.array.shape)
-    if missing not in {0, 1}:
-        raise ShapeError(
-            f"{name}: expected {dimensions - 1} or {dimensions} dimensions, ([batch,] channels, ...), "
-            f"got shape {x.array.shape}"
-        )
-    if not training or p == 0:
-        return x
-    # PyTorch's dropout2d takes three dimensions as those of dropout1d
-    out = mul(x, _of_channels(name, x, p, batched=not missing or dimensions == 4))
-    return change_in_place(x, out) if inplace else out
+    def drop(x: Tensor, p: float) -> Tensor:
+        # PyTorch's dropout2d takes three dimensions as those of dropout1d
+        return mul(x, _of_channels(name, x, p, batched=dimensions in {x.array.ndim, 4}))
+
+    return _applied(name, input, p, training, inplace, drop, dimensions)
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -186,6 +186,17 @@ def _factor(p: float) -> float:
     return 1 / math.sqrt((1 - p) * (1 + p * ALPHA**2))
 
 
+def _alpha_dropped(x: Tensor, p: float) -> Tensor:
+    # moved by ALPHA, what is dropped is 0
+    return mul(x, 0.0) if p == 1 else mul(sub(_dropped(add(x, ALPHA), p), ALPHA), _factor(p) * (1 - p))
+
+
+def _channels_alpha_dropped(x: Tensor, p: float) -> Tensor:
+    noise = mul(_of_channels("feature_alpha_dropout", x, p), 0.0 if p == 1 else _factor(p) * (1 - p))
+    shift = mul(noise, 0.0) if p == 1 else mul(sub(noise, _factor(p) * (1 - p)), ALPHA)
+    return addcmul(shift, x, noise)
+
+
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Return ``a * x' + b``: x' is `input` with each element, with probability `p`, set to the least value of SELU.
 
@@ -197,12 +208,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     >>> bool(lucid.nn.functional.alpha_dropout(lucid.randn(10000), 0.3, training=True).mean().abs() < 0.05)
     True
     """
-    x, p, training, inplace = _checked("alpha_dropout", input, p, training, inplace)
-    if not training or p == 0:
-        return x
-    # moved by ALPHA, what is dropped is 0
-    out = mul(x, 0.0) if p == 1 else mul(sub(_dropped(add(x, ALPHA), p), ALPHA), _factor(p) * (1 - p))
-    return change_in_place(x, out) if inplace else out
+    return _applied("alpha_dropout", input, p, training, inplace, _alpha_dropped)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -215,10 +221,4 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     >>> bool((out == out[:, :, :1]).all()), len(set(out.flatten().tolist()))
     (True, 2)
     """
-    x, p, training, inplace = _checked("feature_alpha_dropout", input, p, training, inplace)
-    if not training or p == 0:
-        return x
-    noise = mul(_of_channels("feature_alpha_dropout", x, p), 0.0 if p == 1 else _factor(p) * (1 - p))
-    shift = mul(noise, 0.0) if p == 1 else mul(sub(noise, _factor(p) * (1 - p)), ALPHA)
-    out = addcmul(shift, x, noise)
-    return change_in_place(x, out) if inplace else out
+    return _applied("feature_alpha_dropout", input, p, training, inplace, _channels_alpha_dropped)

@@ -108,8 +108,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     only_tensors(input1, input2, weight, *(() if bias is None else (bias,)))
     if unusual and casting_on():
         with without_autocast():
-            operands = promote(input1, input2, weight, *(() if bias is None else (bias,)))
-            return bilinear(*operands)
+            return bilinear(*promote(input1, input2, weight, *(() if bias is None else (bias,))))
     same_dtype("bilinear", input1, input2, weight, bias=bias)
     shape, other, sizes = input1.array.shape, input2.array.shape, weight.array.shape
     if len(sizes) != 3:

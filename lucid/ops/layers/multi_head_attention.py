@@ -127,7 +127,10 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, query, (*q.array.shape[:-1], k.array.shape[-2] - added), added)
     dropped = dropped if training else 0.0
     if need_weights:
-        out, weights = _weighted(q, k, v, mask, dropped)
+        scores = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
+        weights = softmax(scores if mask is None else add(scores, cast_to(mask, scores.dtype)), -1)
+        weights = dropout(weights, dropped) if dropped else weights
+        out = matmul(weights, v)
         weights = mean(weights, 1) if average_attn_weights else weights
         weights = weights if batched else squeeze(weights, 0)
     else:
@@ -210,25 +213,13 @@ def _merged(
         if mask.array.shape not in shapes:
             wanted = " or ".join(map(str, shapes))
             raise ShapeError(f"{NAME}: expected {name} of shape {wanted}, got {mask.array.shape}")
+        summand = mask
         if mask.array.dtype.kind != "b":
             check_added(NAME, name, mask, query)
-        masks.append(reshape(_additive(mask, query), shapes[mask.array.shape]))
+        else:
+            summand = masked_fill(zeros(mask.array.shape, dtype=query.dtype, device=query.device), mask, -math.inf)
+        masks.append(reshape(summand, shapes[mask.array.shape]))
     if not masks:
         return None
     merged = masks[0] if len(masks) == 1 else add(*masks)
     return pad(merged, (0, added)) if added else merged
-
-
-def _additive(mask: Tensor, query: Tensor) -> Tensor:
-    """Return a mask's summand of the scores."""
-    if mask.array.dtype.kind != "b":
-        return mask
-    return masked_fill(zeros(mask.array.shape, dtype=query.dtype, device=query.device), mask, -math.inf)
-
-
-def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: float) -> tuple[Tensor, Tensor]:
-    """Return attention and its weights."""
-    scores = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
-    weights = softmax(scores if mask is None else add(scores, cast_to(mask, scores.dtype)), -1)
-    weights = dropout(weights, dropped) if dropped else weights
-    return matmul(weights, v), weights

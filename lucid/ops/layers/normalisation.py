@@ -73,11 +73,7 @@ def _features(name: str, x: Tensor, normalized_shape: Sizes) -> tuple[tuple[int,
 
 
 def layer_norm(
-    input: Tensor,
-    normalized_shape: Sizes,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
+    input: Tensor, normalized_shape: Sizes, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
     """Return `input` normalised by mean and variance over its last dimensions (Ba, Kiros and Hinton, 2016).
 
@@ -133,11 +129,7 @@ def channels_of(name: str, x: Tensor, parameters: dict[str, Tensor | None]) -> t
 
 
 def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
     """Return `input` normalised by mean and variance of each sample and group of channels (Wu and He, 2018).
 

@@ -11,21 +11,7 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import power_of_two
 from lucid.cuda.source.signature import constant
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.layers.batch_normalisation_cuda import (
-    BLOCKS,
-    REMEMBERED,
-    WEIGHTED,
-    apply,
-    channel_sums,
-    channels_grad,
-    cut,
-    merge_sums,
-    moments,
-    names_of,
-    side_by_side,
-    sizes_of,
-    vec_of,
-)
+from lucid.ops.layers import batch_normalisation_cuda as channels
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -35,14 +21,11 @@ MAX_LENGTH = 2**31 - 1
 # Of so many tiles of rows, one after the other, a block adds up gradients of weights: more would round more.
 TILES_AT_ONCE = 128
 
-_rows_forward = Kernel("normalisation", "lucid::rows_forward", WEIGHTED)
-_long_rows_forward = Kernel("normalisation", "lucid::long_rows_forward", WEIGHTED)
-_rows_backward = Kernel(
-    "normalisation",
-    "lucid::rows_backward",
-    tuple((*names, columns) for names in WEIGHTED for columns in ("false", "true")),
-)
-_long_rows_backward = Kernel("normalisation", "lucid::long_rows_backward", WEIGHTED)
+_rows_forward = Kernel("normalisation", "lucid::rows_forward", channels.WEIGHTED)
+_long_rows_forward = Kernel("normalisation", "lucid::long_rows_forward", channels.WEIGHTED)
+_BY_COLUMNS = tuple((*names, columns) for names in channels.WEIGHTED for columns in ("false", "true"))
+_rows_backward = Kernel("normalisation", "lucid::rows_backward", _BY_COLUMNS)
+_long_rows_backward = Kernel("normalisation", "lucid::long_rows_backward", channels.WEIGHTED)
 
 
 class Problem(NamedTuple):
@@ -73,7 +56,7 @@ class Problem(NamedTuple):
     statistics: tuple[int, ...]
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(channels.REMEMBERED)
 def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[int, ...]) -> Problem | None:
     """Return how to normalise over `dim` with weights that meet the array in `broadcast`; None without a kernel."""
     ndim = len(shape)
@@ -86,19 +69,19 @@ def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
         low, high = (min(own[0], first), own[-1] + 1) if own else (first, first)
         if high < first or affine[low:high] != shape[low:high]:
             return None
-        sizes = sizes_of(shape, (low, first))
-        channels = math.prod(shape[first:high])
-        if sizes[1] * channels > MAX_LENGTH:
+        sizes = channels.sizes_of(shape, (low, first))
+        weights = math.prod(shape[first:high])
+        if sizes[1] * weights > MAX_LENGTH:
             return None
-        return Problem(False, (low, first), sizes, (low, high), channels, math.prod(shape[high:]), statistics)
+        return Problem(False, (low, first), sizes, (low, high), weights, math.prod(shape[high:]), statistics)
     low, high = kept[0], kept[-1] + 1
     if kept != list(range(low, high)) or affine != (*[1] * low, *shape[low:high], *[1] * (ndim - high)):
         return None
-    sizes = sizes_of(shape, (low, high))
+    sizes = channels.sizes_of(shape, (low, high))
     return Problem(True, (low, high), sizes, (low, high), 1, sizes[2], statistics)
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(channels.REMEMBERED)
 def _row_block(length: int, rows: int, vec: int, name: str) -> tuple[int, int] | None:
     """Return threads of a row and rows of a block; None if a row does not fit into the registers of a block."""
     items = constant("normalisation.cuh", f"items_of_thread<{name}>")
@@ -113,10 +96,10 @@ def _normalise_rows(
     names: tuple[str, str], x: Array, weight: Array | None, bias: Array | None, outs: tuple[Array, Array, Array],
     problem: Problem, eps: float, center: bool,
 ) -> None:  # fmt: skip
-    part = cut(x, problem.cuts)
+    part = channels.cut(x, problem.cuts)
     samples, groups, length = problem.sizes
     rows = samples * groups
-    vec = vec_of(length, part, weights=(weight, bias))
+    vec = channels.vec_of(length, part, weights=(weight, bias))
     arguments = (
         part.array.data.ptr, address_of(weight), address_of(bias), *[out.data.ptr for out in outs],
         rows, length, groups, problem.channels, problem.inner, *part.strides, eps, int(center),
@@ -137,8 +120,8 @@ def _rows_grad(
     affine = bool(to_weight.size or to_bias.size)
     samples, groups, length = problem.sizes
     rows = samples * groups
-    grads, values = cut(grad, problem.cuts), cut(x, problem.cuts)
-    vec = vec_of(length, grads, values, weights=(weight,))
+    grads, values = channels.cut(grad, problem.cuts), channels.cut(x, problem.cuts)
+    vec = channels.vec_of(length, grads, values, weights=(weight,))
     block = _row_block(length, rows, vec, names[0])
     columns = affine and groups == problem.inner == 1 and block is not None
     shape = (rows, length, groups, problem.channels, problem.inner)
@@ -152,18 +135,18 @@ def _rows_grad(
             )
     elif columns or wanted:
         tiles = -(-rows // block[1])
-        blocks = min(tiles, max(BLOCKS, -(-tiles // TILES_AT_ONCE))) if columns else tiles
+        blocks = min(tiles, max(channels.BLOCKS, -(-tiles // TILES_AT_ONCE))) if columns else tiles
         parts = empty((2, blocks, length) if columns else 0, accumulation_dtype(x.dtype))
         sums = _two(parts, to_weight, to_bias, blocks * length)
         shared = block[0] * block[1] * vec * parts.dtype.itemsize if columns else 0
         launch = _rows_backward[(*names, str(vec), "true" if columns else "false")]
         launch(blocks, block, *pointers, wanted, *sums, *rest, shared=shared)
         if columns:
-            merge_sums(names[0], sums, to_weight, to_bias, length, blocks, 1)
+            channels.merge_sums(names[0], sums, to_weight, to_bias, length, blocks, 1)
     if affine and not columns:
         sizes = (samples, groups * problem.channels, problem.inner)
-        sides = cut(grad, problem.affine_cuts), cut(x, problem.affine_cuts)
-        channel_sums(names[0], *sides, sizes, stats, to_weight, to_bias, groups, problem.channels, eps)
+        sides = channels.cut(grad, problem.affine_cuts), channels.cut(x, problem.affine_cuts)
+        channels.channel_sums(names[0], *sides, sizes, stats, to_weight, to_bias, groups, problem.channels, eps)
 
 
 def _two(parts: Array, first: Array, second: Array, step: int) -> tuple[int, int]:
@@ -178,7 +161,7 @@ def normalise(
     broadcast: tuple[int, ...],
 ) -> Any:  # fmt: skip
     """Return the normalised array, mean and variance: the kernels of `normalise`."""
-    names = names_of(x, weight, bias)
+    names = channels.names_of(x, weight, bias)
     problem = problem_of(x.shape, dim, broadcast)
     if names is None or problem is None or not x.size or problem.sizes[2] > MAX_LENGTH:
         return NotImplemented
@@ -186,11 +169,11 @@ def normalise(
         return NotImplemented
     real = accumulation_dtype(x.dtype)
     out, mean, variance = empty(x.shape, x.dtype), empty(problem.statistics, real), empty(problem.statistics, real)
-    weight, bias = side_by_side(weight), side_by_side(bias)
+    weight, bias = channels.side_by_side(weight), channels.side_by_side(bias)
     if problem.by_channel:
-        part = cut(x, problem.cuts)
-        moments(names[0], part, problem.sizes, mean, variance)
-        apply(names, part, problem.sizes, mean, variance, weight, bias, out, eps)
+        part = channels.cut(x, problem.cuts)
+        channels.moments(names[0], part, problem.sizes, mean, variance)
+        channels.apply(names, part, problem.sizes, mean, variance, weight, bias, out, eps)
     else:
         _normalise_rows(names, x, weight, bias, (out, mean, variance), problem, eps, center)
     return out, mean, variance
@@ -205,19 +188,16 @@ def normalise_grad(
 
     What is not wanted is an array without elements.
     """
-    names = names_of(x, weight)
+    names = channels.names_of(x, weight)
     problem = problem_of(x.shape, dim, broadcast)
     if names is None or problem is None or not x.size or problem.sizes[2] > MAX_LENGTH or grad.dtype != x.dtype:
         return NotImplemented
-    outs = (
-        empty(x.shape if wants[0] else 0, x.dtype),
-        empty(broadcast if wants[1] else 0, accumulation_dtype(x.dtype)),
-        empty(broadcast if wants[2] else 0, accumulation_dtype(x.dtype)),
-    )
-    weight, stats = side_by_side(weight), (mean, variance)
+    of_weights = [empty(broadcast if want else 0, accumulation_dtype(x.dtype)) for want in wants[1:]]
+    outs = empty(x.shape if wants[0] else 0, x.dtype), of_weights[0], of_weights[1]
+    weight, stats = channels.side_by_side(weight), (mean, variance)
     if problem.by_channel:
-        parts = cut(grad, problem.cuts), cut(x, problem.cuts)
-        channels_grad(names, *parts, problem.sizes, weight, stats, outs, eps, center)
+        parts = channels.cut(grad, problem.cuts), channels.cut(x, problem.cuts)
+        channels.channels_grad(names, *parts, problem.sizes, weight, stats, outs, eps, center)
     else:
         _rows_grad(names, grad, x, weight, stats, outs, problem, eps, center)
     return outs

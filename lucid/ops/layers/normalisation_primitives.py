@@ -32,14 +32,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array, Ints
 
 
-def _trailing(x: Array, dim: tuple[int, ...]) -> int:
-    """Return the first dimension of the trailing ones that are all in `dim`."""
-    first = x.ndim
-    while first and first - 1 in dim:
-        first -= 1
-    return first
-
-
 def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
     """Return the sum over `dim`, kept with size 1."""
     if xp is np and dim == (1,) and x.ndim == 2:
@@ -51,7 +43,9 @@ def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     """Return the sum of ``x * y`` over `dim`, kept with size 1."""
     if xp is np and dim == (1,) and x.ndim == 2:
         return row_products(x, y)
-    first = _trailing(x, dim)
+    first = x.ndim
+    while first and first - 1 in dim:
+        first -= 1
     if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
         flat = (*x.shape[:first], math.prod(x.shape[first:]))
         products = row_products(x.reshape(flat), y.reshape(flat))
@@ -152,42 +146,7 @@ def _shaped(xp: ModuleType, x: Array, work: np.dtype[Any], shape: Ints) -> Any:
     return None if x is None else x.reshape(shape).astype(work, copy=False)
 
 
-def _normalise_on(
-    xp: ModuleType, x: Array, weight: Array, bias: Array, dim: Ints, eps: float, center: bool, broadcast: Ints
-) -> tuple[Any, Any, Any]:
-    shape, axes, affine = _collapsed(x.shape, dim, broadcast)
-    work = accumulation_dtype(x.dtype)
-    rows = x.reshape(shape)
-    weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
-    stats = kept_shape(x.shape, dim)
-    out = xp.empty(shape, x.dtype)
-    if _at_once(xp, x, axes):
-        whole = out if work == x.dtype else xp.empty(shape, work)
-        with _long_rows(xp, shape, axes):
-            mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
-        if whole is not out:
-            out[...] = whole
-        return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
-    kept = kept_shape(shape, axes)
-    mean, variance = np.empty(kept, work), np.empty(kept, work)
-    with _long_rows(xp, shape, axes):
-        for block in row_blocks(shape[0], x.size // shape[0]):
-            part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
-            mean[block], variance[block] = _forward(
-                np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
-            )
-            if work != x.dtype:
-                out[block] = part
-    return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
-
-
-def _normalise_cpu(
-    x: Array, weight: Array | None, bias: Array | None, *, dim: Ints, eps: float, center: bool, broadcast: Ints
-) -> tuple[Array, Array, Array]:
-    return _normalise_on(np, x, weight, bias, dim, eps, center, broadcast)
-
-
-@primitive(outputs=("out", "mean", "variance"), cpu=_normalise_cpu, saved_as={"x": "input"})
+@primitive(outputs=("out", "mean", "variance"), saved_as={"x": "input"})
 def normalise(
     xp: ModuleType,
     x: Array,
@@ -204,7 +163,29 @@ def normalise(
     Without `center` no mean is taken off, and the variance is the mean of the squares. `broadcast` is the shape in
     which weight and bias meet `x`. Mean and variance keep their dimensions, in float32 for half types.
     """
-    return _normalise_on(xp, x, weight, bias, dim, eps, center, broadcast)
+    shape, axes, affine = _collapsed(x.shape, dim, broadcast)
+    work = accumulation_dtype(x.dtype)
+    rows = x.reshape(shape)
+    weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
+    stats = kept_shape(x.shape, dim)
+    out = xp.empty(shape, x.dtype)
+    with _long_rows(xp, shape, axes):
+        if _at_once(xp, x, axes):
+            whole = out if work == x.dtype else xp.empty(shape, work)
+            mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
+            if whole is not out:
+                out[...] = whole
+        else:
+            kept = kept_shape(shape, axes)
+            mean, variance = np.empty(kept, work), np.empty(kept, work)
+            for block in row_blocks(shape[0], x.size // shape[0]):
+                part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
+                mean[block], variance[block] = _forward(
+                    np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
+                )
+                if work != x.dtype:
+                    out[block] = part
+    return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
 
 
 normalise.cuda(kernels.normalise)
@@ -219,18 +200,32 @@ def _normalise_vjp(
         grad[0], x, weight, mean, variance, dim=dim, eps=eps, center=center, broadcast=broadcast, wants=needs
     )
     shapes = (x.shape, weight_shape, bias_shape)
-    return tuple(
-        [
-            None if not needed else g if g.shape == shape else m.reshape(g, shape=shape)
-            for g, shape, needed in zip(grads, shapes, needs, strict=True)
-        ]
-    )
+    return tuple([
+        None if not needed else g if g.shape == shape else m.reshape(g, shape=shape)
+        for g, shape, needed in zip(grads, shapes, needs, strict=True)
+    ])  # fmt: skip
 
 
-def _normalise_grad_on(
-    xp: ModuleType, grad: Array, x: Array, weight: Array, mean: Array, variance: Array, dim: Ints, eps: float,
-    center: bool, broadcast: Ints, wants: tuple[bool, ...],
-) -> tuple[Any, Any, Any]:  # fmt: skip
+@primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2))
+def normalise_grad(
+    xp: ModuleType,
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    variance: Array,
+    *,
+    dim: Ints,
+    eps: float,
+    center: bool,
+    broadcast: Ints,
+    wants: tuple[bool, ...],
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of `normalise` with given mean and variance: those of x, weight and bias.
+
+    With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
+    ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
+    """
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
     kept = kept_shape(shape, axes)
@@ -268,36 +263,6 @@ def _normalise_grad_on(
                 if wants[0] and work != x.dtype:
                     out[block] = part
     return out.reshape(x.shape) if wants[0] else out, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
-
-
-def _normalise_grad_cpu(
-    grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: Ints, eps: float, center: bool,
-    broadcast: Ints, wants: tuple[bool, ...],
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    return _normalise_grad_on(np, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
-
-
-@primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2), cpu=_normalise_grad_cpu)
-def normalise_grad(
-    xp: ModuleType,
-    grad: Array,
-    x: Array,
-    weight: Array | None,
-    mean: Array,
-    variance: Array,
-    *,
-    dim: Ints,
-    eps: float,
-    center: bool,
-    broadcast: Ints,
-    wants: tuple[bool, ...],
-) -> tuple[Array, Array, Array]:
-    """Return the gradients of `normalise` with given mean and variance: those of x, weight and bias.
-
-    With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
-    ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
-    """
-    return _normalise_grad_on(xp, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
 
 
 normalise_grad.cuda(kernels.normalise_grad)
@@ -348,9 +313,7 @@ def _normalise_grad_vjp(
     if to_bias is not None:
         add(0, m.expand(to_bias, shape=x.shape))
     # an operand that only gradients of no interest depend on gets zeros
-    return tuple(
-        [
-            m.zeros_like(operand) if needed and total is None else total
-            for total, needed, operand in zip(sums, needs, (grad, x, weight), strict=True)
-        ]
-    )
+    return tuple([
+        m.zeros_like(operand) if needed and total is None else total
+        for total, needed, operand in zip(sums, needs, (grad, x, weight), strict=True)
+    ])  # fmt: skip

@@ -9,7 +9,8 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.errors import ShapeError
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_int, is_single
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Ints
     from lucid.ops.base.dims import Sizes
+    from lucid.tensor import Tensor
 
 
 class Axis(NamedTuple):
@@ -75,11 +77,7 @@ def taps_along(axis: Axis) -> Iterator[tuple[int, slice, slice]]:
 def taps(axes: tuple[Axis, ...]) -> Iterator[Tap]:
     """Yield each position in the window, the last dimension fastest."""
     for combination in product(*[tuple(taps_along(axis)) for axis in axes]):
-        yield Tap(
-            tuple([position for position, _, _ in combination]),
-            tuple([windows for _, windows, _ in combination]),
-            tuple([elements for _, _, elements in combination]),
-        )
+        yield Tap(*zip(*combination, strict=True))
 
 
 def window_count(axes: tuple[Axis, ...]) -> tuple[int, ...]:
@@ -92,6 +90,11 @@ def window_size(axes: tuple[Axis, ...]) -> int:
     return math.prod(axis.kernel for axis in axes)
 
 
+def are_pointwise(axes: tuple[Axis, ...]) -> bool:
+    """Return whether each window is the one element at its own index, so that images are their own columns."""
+    return all(axis.kernel == axis.stride == 1 and not axis.before and axis.size == axis.out for axis in axes)
+
+
 def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
     """Return how many elements each window holds along a dimension, with those of the padding or without."""
     begins = [window * axis.stride - axis.before for window in range(axis.out)]
@@ -100,12 +103,23 @@ def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
     return tuple([min(begin + axis.kernel, axis.size) - max(begin, 0) for begin in begins])
 
 
-def check_dimensions(name: str, shape: Ints, count: int) -> None:
-    """Refuse an input that has not `count` dimensions behind its channels, with a batch or without."""
+def shape_of(name: str, input: Tensor, count: int) -> tuple[int, ...]:
+    """Return the shape of an input; refuse one without `count` dimensions behind its channels, with a batch or not."""
+    only_tensors(input)
+    shape = input.array.shape
     if len(shape) not in {count + 1, count + 2}:
         raise ShapeError(
             f"{name}: expected input of {count + 2} dimensions (batch, channels, ...), or {count + 1} without a batch, "
             f"got shape {shape}"
+        )
+    return shape
+
+
+def check_floating(name: str, input: Tensor, kinds: str = "fV") -> None:
+    """Refuse an input of other kinds of dtypes, NumPy's letters, than floating-point ones."""
+    if input.array.dtype.kind not in kinds:
+        raise DtypeError(
+            f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
 
 

@@ -10,14 +10,7 @@ from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_number, as_scalar
-from lucid.ops.linalg.matrices import (
-    broadcast_to_shape,
-    of_dimensions,
-    product,
-    same_dtype,
-    same_inner,
-    stacks_of_one_length,
-)
+from lucid.ops.linalg import matrices
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,7 +23,7 @@ if TYPE_CHECKING:
 @primitive(saved_as={"a": "mat1", "b": "mat2"})
 def _addmm(xp: ModuleType, x: Array, a: Array, b: Array, *, beta: float, alpha: float) -> Array:
     wide = accumulation_dtype(a.dtype)
-    out = product(xp, a.astype(wide, copy=False), b.astype(wide, copy=False))
+    out = matrices.product(xp, a.astype(wide, copy=False), b.astype(wide, copy=False))
     if alpha != 1:
         out *= alpha
     if beta != 0:
@@ -69,7 +62,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     >>> lucid.addmm(lucid.tensor([1.0]), lucid.tensor([[1.0, 2.0]]), lucid.tensor([[3.0], [4.0]]), beta=10)
     tensor([[21.]])
     """
-    of_dimensions("addmm", ("mat1", mat1, 2), ("mat2", mat2, 2))
+    matrices.of_dimensions("addmm", ("mat1", mat1, 2), ("mat2", mat2, 2))
     return added_product("addmm", input, mat1, mat2, beta, alpha)
 
 
@@ -82,19 +75,18 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     >>> lucid.baddbmm(lucid.ones(2, 1, 1), lucid.ones(2, 1, 3), lucid.ones(2, 3, 1), alpha=2).shape
     lucid.Size([2, 1, 1])
     """
-    of_dimensions("baddbmm", ("batch1", batch1, 3), ("batch2", batch2, 3))
-    stacks_of_one_length("baddbmm", batch1, batch2)
+    matrices.stacks_of_one_length("baddbmm", ("batch1", "batch2"), batch1, batch2)
     return added_product("baddbmm", input, batch1, batch2, beta, alpha)
 
 
 def added_product(name: str, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Any:
     """Return ``beta * input + alpha * (a @ b)`` of operands that have the right number of dimensions."""
-    same_dtype(name, input, a, b)
+    matrices.same_dtype(name, input, a, b)
     number = as_scalar if a.array.dtype.kind == "c" else as_number
     beta, alpha = number(beta, "beta"), number(alpha, "alpha")
     if a.array.dtype.kind in "iu" and not (isinstance(beta, int) and isinstance(alpha, int)):
         raise DtypeError(f"{name}: expected beta and alpha to be integers for integer operands, got {beta} and {alpha}")
-    same_inner(name, a.array.shape, b.array.shape)
+    matrices.same_inner(name, a.array.shape, b.array.shape)
     shape = (*a.array.shape[:-1], b.array.shape[-1])
-    broadcast_to_shape(name, "input", input.array.shape, shape)
+    matrices.broadcast_to_shape(name, "input", input.array.shape, shape)
     return _addmm(input, a, b, beta=beta, alpha=alpha)

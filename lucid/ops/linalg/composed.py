@@ -67,8 +67,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
     >>> lucid.addbmm(lucid.zeros(1, 1), lucid.ones(5, 1, 3), lucid.ones(5, 3, 1))
     tensor([[15.]])
     """
-    of_dimensions("addbmm", ("batch1", batch1, 3), ("batch2", batch2, 3))
-    stacks_of_one_length("addbmm", batch1, batch2)
+    stacks_of_one_length("addbmm", ("batch1", "batch2"), batch1, batch2)
     count, rows, inner = batch1.array.shape
     others, columns = batch2.array.shape[1:]
     if inner != others:

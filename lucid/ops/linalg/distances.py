@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.recording.namespace import CUDA
 from lucid.autograd.recording.primitive import primitive
+from lucid.base import gpu
 from lucid.base.arrays import astype
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.memory import check_size
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel
+from lucid.cuda.launch.plans import empty
+from lucid.cuda.source.signature import constant
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import accumulation_dtype, array_of
-from lucid.ops.base.rows import sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.ranges import triu_indices
 from lucid.ops.elementwise.arithmetic import add, sub
 from lucid.ops.index.index_select import index_select
-from lucid.ops.linalg import distances_cuda as kernels
 from lucid.ops.linalg.matrices import same_dtype
-from lucid.ops.reduction.norms import norm, norm_rule
+from lucid.ops.reduction.norms import norm, norm_of, norm_rule
 from lucid.ops.shape.broadcasting import broadcast_to
 from lucid.ops.shape.reshape import reshape
 
@@ -48,53 +51,80 @@ MANY_ROWS = 25
 # Elements of differences that are held at once on the CPU.
 MOST_DIFFERENCES = 1 << 20
 
-
-def _norms(xp: ModuleType, differences: Any, p: float) -> Any:
-    """Return the norms along the last axis."""
-    if p == 0:
-        return xp.sum(differences != 0, -1).astype(differences.dtype)
-    size, last = xp.abs(differences), (differences.ndim - 1,)
-    if p == 1:
-        return sum_of(xp, size, last)
-    if p == 2:
-        return xp.sqrt(sum_of(xp, xp.square(size), last))
-    if math.isinf(p):
-        return xp.max(size, -1)
-    return xp.power(sum_of(xp, xp.power(size, p), last), 1 / p)
-
-
-def _by_product(xp: ModuleType, a: Any, b: Any) -> Any:
-    """Return distances of order 2 as ``|a|^2 - 2 a.b + |b|^2``; small ones lose digits."""
-    squares = xp.sum(xp.square(a), -1)[..., :, None] + xp.sum(xp.square(b), -1)[..., None, :]
-    return xp.sqrt(xp.maximum(squares - 2 * xp.matmul(a, b.swapaxes(-1, -2)), 0))
+_DISTANCES = Kernel("distances", "lucid::distances", EACH_FLOAT)
+_GRAD = Kernel("distances", "lucid::distances_grad", EACH_FLOAT)
+# The orders that need no powers, by the kernels' numbers.
+_ORDERS = {0.0: 0, 1.0: 1, 2.0: 2, math.inf: 3}
+_POWER = 4
+_BLOCK, _MOST_BLOCKS = 256, 1 << 16
 
 
 @primitive
 def _cdist(xp: ModuleType, a: Array, b: Array, *, p: float, product: bool) -> Array:
-    """Return the distances of stacks (n, i, k) and (n, j, k)."""
+    """Return the distances of stacks (n, i, k) and (n, j, k).
+
+    With `product` those of order 2 are ``|a|^2 - 2 a.b + |b|^2``, of which small ones lose digits.
+    """
     work: Any = accumulation_dtype(a.dtype)
     one, other = a.astype(work, copy=False), b.astype(work, copy=False)
     if product:
-        return astype(_by_product(xp, one, other), a.dtype)
+        squares = xp.sum(xp.square(one), -1)[..., :, None] + xp.sum(xp.square(other), -1)[..., None, :]
+        return astype(xp.sqrt(xp.maximum(squares - 2 * xp.matmul(one, other.swapaxes(-1, -2)), 0)), a.dtype)
     out = xp.zeros((*a.shape[:2], b.shape[1]), work)
     if a.shape[2]:
         step = max(MOST_DIFFERENCES // max(other.size, 1), 1)
         for start in range(0, a.shape[1], step):
             here = slice(start, start + step)
-            out[:, here] = _norms(xp, one[:, here, None] - other[:, None], p)
+            out[:, here] = norm_of(xp, one[:, here, None] - other[:, None], p, (3,), False)
     return astype(out, a.dtype)
 
 
-_cdist.cuda(kernels.cdist)
+@_cdist.cuda
+def _cdist_cuda(a: Array, b: Array, *, p: float, product: bool) -> Any:
+    if product:
+        squares = [CUDA.sum(CUDA.square(x), dim=(2,), keepdim=True, dtype=x.dtype) for x in (a, b)]
+        both = CUDA.add(squares[0], CUDA.swap_last(squares[1]))
+        rest = CUDA.sub(both, CUDA.mul(CUDA.matmul(a, CUDA.swap_last(b)), 2.0))
+        return CUDA.sqrt(CUDA.maximum(rest, 0.0))
+    out = empty((*a.shape[:2], b.shape[1]), a.dtype)
+    if not out.size:
+        return out
+    tile = constant("distances.cu", "DISTANCE_TILE")
+    a, b = (gpu.cupy().ascontiguousarray(x) for x in (a, b))
+    tiles = -(-a.shape[1] // tile) * -(-b.shape[1] // tile)
+    _DISTANCES[C_TYPES[a.dtype]](
+        len(a) * tiles, (tile, tile), a.data.ptr, b.data.ptr, out.data.ptr, a.shape[1], b.shape[1], a.shape[2],
+        0.0 if math.isinf(p) else p, _ORDERS.get(p, _POWER),
+    )  # fmt: skip
+    return out
 
 
-@_cdist.vjp("a", cuda=kernels.cdist_a)
+def _gradient_cuda(grad: Array, a: Array, b: Array, distances: Array, p: float, steps: tuple[int, int]) -> Any:
+    out = empty(a.shape, a.dtype)
+    if out.size:
+        arrays = [gpu.cupy().ascontiguousarray(x) for x in (grad, distances, a, b)]
+        _GRAD[C_TYPES[a.dtype]](
+            min(-(-out.size // _BLOCK), _MOST_BLOCKS), _BLOCK, *[x.data.ptr for x in arrays], out.data.ptr, out.size,
+            a.shape[1], b.shape[1], a.shape[2], *steps, 0.0 if math.isinf(p) else p, _ORDERS.get(p, _POWER),
+        )  # fmt: skip
+    return out
+
+
+def _cdist_a_cuda(grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
+    return _gradient_cuda(grad, a, b, out, p, (b.shape[1], 1))
+
+
+def _cdist_b_cuda(grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
+    return _gradient_cuda(grad, b, a, out, p, (1, b.shape[1]))
+
+
+@_cdist.vjp("a", cuda=_cdist_a_cuda)
 def _cdist_a(m: Namespace, grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
     n, i, k = a.shape
     return m.reshape(m.sum_to(_slopes(m, grad, a, b, out, p), shape=(n, i, 1, k)), shape=a.shape)
 
 
-@_cdist.vjp("b", cuda=kernels.cdist_b)
+@_cdist.vjp("b", cuda=_cdist_b_cuda)
 def _cdist_b(m: Namespace, grad: Array, a: Array, b: Array, out: Array, p: float) -> Any:
     n, j, k = b.shape
     return m.neg(m.reshape(m.sum_to(_slopes(m, grad, a, b, out, p), shape=(n, 1, j, k)), shape=b.shape))
@@ -190,5 +220,4 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> lucid.nn.functional.pairwise_distance(lucid.tensor([[3.0, 4.0]]), lucid.tensor([[0.0, 0.0]]), eps=0.0)
     tensor([5.])
     """
-    difference = add(sub(x1, x2), as_number(eps, "eps"))
-    return norm(difference, as_number(p, "p"), -1, as_bool(keepdim, "keepdim"))
+    return norm(add(sub(x1, x2), as_number(eps, "eps")), as_number(p, "p"), -1, as_bool(keepdim, "keepdim"))

@@ -215,8 +215,7 @@ def result_labels(wanted: list[Any] | None, terms: list[Labels]) -> Labels:
     known = [label for labels in terms for label in labels]
     count = -min([0, *known])
     if wanted is None:
-        once = sorted(label for label in known if label > 0 and known.count(label) == 1)
-        return (*range(-count, 0), *once)
+        return (*range(-count, 0), *sorted(label for label in known if label > 0 and known.count(label) == 1))
     out = with_ellipsis(wanted, count)
     for label in out:
         if out.count(label) > 1:

@@ -108,8 +108,9 @@ def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
         ) from None
 
 
-def stacks_of_one_length(name: str, a: Tensor, b: Tensor) -> None:
-    """Refuse two stacks of matrices of different length."""
+def stacks_of_one_length(name: str, arguments: tuple[str, str], a: Tensor, b: Tensor) -> None:
+    """Refuse tensors, by the names of the arguments, that are not two stacks of as many matrices."""
+    of_dimensions(name, (arguments[0], a, 3), (arguments[1], b, 3))
     if a.array.shape[0] != b.array.shape[0]:
         raise ShapeError(
             f"{name}: expected stacks of as many matrices, got shapes {a.array.shape} and {b.array.shape}; "

@@ -15,16 +15,7 @@ from lucid.base.gpu import array_type, is_gpu_array
 from lucid.cuda.libraries import blas
 from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.arithmetic import mul
-from lucid.ops.linalg.matrices import (
-    broadcastable,
-    factor_of,
-    of_dimensions,
-    product,
-    product_cpu,
-    same_dtype,
-    same_inner,
-    stacks_of_one_length,
-)
+from lucid.ops.linalg import matrices
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -46,9 +37,9 @@ def _swap_last_vjp(m: Namespace, grad: Array) -> Any:
     return m.swap_last(grad)
 
 
-@primitive(cpu=product_cpu, saved_as={"b": "mat2"})
+@primitive(cpu=matrices.product_cpu, saved_as={"b": "mat2"})
 def _matmul(xp: ModuleType, a: Array, b: Array) -> Array:
-    return product(xp, a, b)
+    return matrices.product(xp, a, b)
 
 
 _matmul.cuda(blas.matmul)
@@ -106,17 +97,17 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         if out is not NotImplemented:
             return out
     if not isinstance(input, TensorBase):
-        input = factor_of("matmul", input, other)
+        input = matrices.factor_of("matmul", input, other)
     if not isinstance(other, TensorBase):
-        other = factor_of("matmul", other, input)
+        other = matrices.factor_of("matmul", other, input)
     x, y = input.array, other.array
     if x.dtype is not y.dtype or x.dtype.kind == "b":
-        same_dtype("matmul", input, other)
+        matrices.same_dtype("matmul", input, other)
     a, b = x.shape, y.shape
     if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
-        same_inner("matmul", a, b)
+        matrices.same_inner("matmul", a, b)
     if len(a) > 2 and len(b) > 2 and a[:-2] != b[:-2]:
-        broadcastable("matmul", a, b)
+        matrices.broadcastable("matmul", a, b)
     return _recorded(input, other)
 
 
@@ -127,7 +118,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> lucid.mm(lucid.tensor([[1.0, 2.0]]), lucid.tensor([[3.0], [4.0]]))
     tensor([[11.]])
     """
-    of_dimensions("mm", ("input", input, 2), ("mat2", mat2, 2))
+    matrices.of_dimensions("mm", ("input", input, 2), ("mat2", mat2, 2))
     return matmul(input, mat2)
 
 
@@ -138,8 +129,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> lucid.bmm(lucid.ones(5, 2, 3), lucid.ones(5, 3, 4)).shape
     lucid.Size([5, 2, 4])
     """
-    of_dimensions("bmm", ("input", input, 3), ("mat2", mat2, 3))
-    stacks_of_one_length("bmm", input, mat2)
+    matrices.stacks_of_one_length("bmm", ("input", "mat2"), input, mat2)
     return matmul(input, mat2)
 
 
@@ -155,7 +145,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     >>> lucid.mv(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), lucid.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
-    of_dimensions("mv", ("input", input, 2), ("vec", vec, 1))
+    matrices.of_dimensions("mv", ("input", input, 2), ("vec", vec, 1))
     with lowered_on_cuda_alone(input):
         return matmul(input, vec)
 
@@ -169,7 +159,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     >>> lucid.dot(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    of_dimensions("dot", ("input", input, 1), ("tensor", tensor, 1))
+    matrices.of_dimensions("dot", ("input", input, 1), ("tensor", tensor, 1))
     if unusual and casting_on():
         with without_autocast():
             return dot(*promote(input, tensor))
@@ -186,5 +176,5 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    of_dimensions("outer", ("input", input, 1), ("vec2", vec2, 1))
+    matrices.of_dimensions("outer", ("input", input, 1), ("vec2", vec2, 1))
     return mul(reshape(input, (-1, 1)) if input.array.size else reshape(input, (0, 1)), vec2)

@@ -25,9 +25,9 @@ from lucid.ops.base.promotion import accumulation_dtype, only_tensors
 from lucid.ops.base.scalars import as_bool, as_number, is_single
 from lucid.ops.creation.random import rand
 from lucid.ops.index.gather import gather
-from lucid.ops.layers.windows import check_dimensions, sizes_for
+from lucid.ops.layers.windows import check_floating, shape_of, sizes_for
 from lucid.ops.pooling.adaptive import tiles
-from lucid.ops.pooling.pooling import check_floating, largest
+from lucid.ops.pooling.pooling import largest
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ def fractionally_pooled(
     """
     return_indices = as_bool(return_indices, "return_indices")
     input = wide_in_autocast(input, cpu=True, cuda=False)
-    only_tensors(input)
-    shape = input.array.shape
-    check_dimensions(name, shape, count)
+    shape = shape_of(name, input, count)
     check_floating(name, input)
     lead, size = shape[:-count], shape[-count:]
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
@@ -134,8 +132,7 @@ def fractionally_pooled(
         )
         if not return_indices:
             return values
-        where = xp.take_along_axis(places, at.reshape(*lead, math.prod(out)), -1)
-        return values, wrap(where.reshape(at.shape))
+        return values, wrap(xp.take_along_axis(places, at.reshape(*lead, math.prod(out)), -1).reshape(at.shape))
 
 
 def fractional_max_pool2d(

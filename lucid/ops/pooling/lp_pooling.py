@@ -19,8 +19,8 @@ from lucid.ops.elementwise.arithmetic import mul, neg
 from lucid.ops.elementwise.complex import abs as magnitude
 from lucid.ops.elementwise.complex import sign
 from lucid.ops.elementwise.power import pow as power
-from lucid.ops.layers.windows import sizes_for
-from lucid.ops.pooling.pooling import averaged, check_floating, max_pooled
+from lucid.ops.layers.windows import check_floating, sizes_for
+from lucid.ops.pooling.pooling import averaged, max_pooled
 
 if TYPE_CHECKING:
     from lucid.ops.base.dims import Sizes
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 
 def normed(
-    name: str,
-    count: int,
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Sizes,
-    stride: Sizes | None,
-    ceil_mode: bool,
+    name: str, count: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None, ceil_mode: bool
 ) -> Any:
     """Return the norm of each window."""
     only_tensors(input)

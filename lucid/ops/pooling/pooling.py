@@ -20,9 +20,9 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.base.arrays import namespace, on
 from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.scalars import as_bool, as_int, is_single
-from lucid.ops.layers.windows import Axis, axes_of, check_dimensions, sizes_for
+from lucid.ops.layers.windows import Axis, axes_of, check_floating, shape_of, sizes_for
 from lucid.ops.pooling.pooling_primitives import avg_pool, flat_positions, max_pool
 from lucid.ops.shape.reshape import reshape
 
@@ -51,9 +51,7 @@ def windows_over(
     ceil_mode: bool,
 ) -> tuple[Axis, ...]:
     """Return the windows of pooling over the last `count` dimensions."""
-    only_tensors(input)
-    shape = input.array.shape
-    check_dimensions(name, shape, count)
+    shape = shape_of(name, input, count)
     check_ordered(name, input)
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
     apart: Any = () if stride is None else stride
@@ -83,6 +81,12 @@ def over_volumes(input: Tensor, planes: Callable[[Tensor], Any], lines: Callable
     rows, columns = flat.array.shape[-2:]
     result: Any = lines(reshape(flat, (*lead, depth, rows * columns)))
     return reshape(result, (*lead, result.array.shape[-2], rows, columns))
+
+
+def means_of_means(input: Tensor, planes: Callable[[Tensor], Any], lines: Callable[[Tensor], Any]) -> Any:
+    """Return the result of two poolings of volumes by means, as `over_volumes` does, rounded once."""
+    wide = cast_to(input, as_dtype(accumulation_dtype(input.array.dtype)))
+    return cast_to(over_volumes(wide, planes, lines), dtype_of(input.array))
 
 
 def one_by_one(size: int) -> Axis:
@@ -145,14 +149,6 @@ def max_pooled(
     return (values, wrap(where)) if return_indices else values
 
 
-def check_floating(name: str, input: Tensor) -> None:
-    """Refuse an input without means."""
-    if input.array.dtype.kind not in "fV":
-        raise DtypeError(
-            f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
-        )
-
-
 def averaged(
     name: str,
     count: int,
@@ -179,15 +175,13 @@ def means(input: Tensor, axes: tuple[Axis, ...], divisor: int | None, *, padded:
     """Return the means of windows; of volumes the means of means of planes, rounded once."""
     if len(axes) < 3:
         return avg_pool(input, axes=axes, divisor=divisor, padded=padded)
-    own = dtype_of(input.array)
     # with a divisor the sums are divided once, at the end
     first = None if divisor is None else 1
-    result = over_volumes(
-        cast_to(input, as_dtype(accumulation_dtype(input.array.dtype))),
+    return means_of_means(
+        input,
         lambda x: avg_pool(x, axes=axes[1:], divisor=first, padded=padded),
         lambda x: avg_pool(x, axes=(axes[0], one_by_one(x.array.shape[-1])), divisor=divisor, padded=padded),
     )
-    return cast_to(result, own)
 
 
 def max_pool1d(

@@ -1,19 +1,24 @@
-"""The primitives of pooling: they go over the positions in the window and take all windows at once."""
+"""The primitives of pooling: they go over the positions in the window and take all windows at once.
+
+On a CUDA device each is one kernel.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
+from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
 from lucid.ops.layers.windows import Axis, elements_in, taps, window_count, window_size
-from lucid.ops.pooling import pooling_cuda as on_cuda
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -24,6 +29,55 @@ if TYPE_CHECKING:
 
 # Windows that tile the input are taken as a whole if they have more positions than this, else one by one.
 MANY_POSITIONS = 16
+
+# On CUDA windows of more positions than this are shared by a warp.
+_LARGE = 64
+# By their bytes, the integers that number the positions in a window.
+_NUMBERS = {1: "unsigned char", 2: "unsigned short"}
+_TYPED = tuple((t, number) for t in FLOATS for number in _NUMBERS.values())
+_MAX_POOL = Kernel("pooling", "lucid::max_pool", _TYPED)
+_MAX_POOL_GRAD = Kernel("pooling", "lucid::max_pool_grad", _TYPED)
+_MAX_POOL_SELECT = Kernel("pooling", "lucid::max_pool_select", _TYPED)
+_AVG_POOL = Kernel("pooling", "lucid::avg_pool", tuple((t, n) for t in FLOATS for n in ("1", "32")))
+_AVG_POOL_GRAD = Kernel("pooling", "lucid::avg_pool_grad", EACH_FLOAT)
+
+
+class Work(NamedTuple):
+    """Arguments of a kernel's launch.
+
+    Attributes
+    ----------
+    dtype : str
+        The array's dtype in C.
+    launch : tuple
+        Grid and block.
+    shape : tuple of int
+        The shape of the result.
+    rest : tuple of int
+        Planes, channels, the steps of the array and the windows: the kernel's parameters after its pointers.
+    """
+
+    dtype: str
+    launch: tuple[Any, Any]
+    shape: tuple[int, ...]
+    rest: tuple[int, ...]
+
+
+def _work(x: Array, axes: tuple[Axis, ...], over: str, lanes: int = 1) -> Work | None:
+    """Return the launch of a kernel that reads `x` and goes `over` elements ("size") or windows ("out")."""
+    dtype = C_TYPES.get(x.dtype)
+    read = images(x, len(axes))
+    made = tuple([getattr(axis, over) for axis in axes])
+    pixels = math.prod(made)
+    if dtype not in FLOATS or read is None or not read.planes * pixels:
+        return None
+    if not addressable(axes) or read.shape[1] > LARGEST_INT:
+        return None
+    launch = launch_shape(read.planes, pixels, lanes)
+    if launch is None:
+        return None
+    rest = read.planes, read.shape[1], *read.steps, *packed(axes)
+    return Work(dtype, launch, (*x.shape[: -len(axes)], *made), rest)
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
@@ -82,7 +136,16 @@ def numbered_taps(axes: tuple[Axis, ...]) -> list[tuple[int, Any, Any]]:
     ]
 
 
-max_pool.cuda(on_cuda.max_pool)
+@max_pool.cuda
+@planned
+def _max_pool_cuda(x: Array, *, axes: tuple[Axis, ...]) -> Any:
+    dtype = tap_dtype(axes)
+    number, work = _NUMBERS.get(dtype.itemsize), _work(x, axes, "out")
+    if work is None or number is None:
+        return NotImplemented
+    values, which = empty(work.shape, x.dtype), empty(work.shape, dtype)
+    _MAX_POOL[work.dtype, number](*work.launch, x.data.ptr, values.data.ptr, which.data.ptr, *work.rest)
+    return values, which
 
 
 @max_pool.vjp("x", planned=True)
@@ -100,7 +163,21 @@ def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, .
     return result
 
 
-max_pool_grad.cuda(on_cuda.max_pool_grad)
+@max_pool_grad.cuda
+@planned
+def _max_pool_grad_cuda(g: Array, which: Array, *, axes: tuple[Axis, ...]) -> Any:
+    return _by_number(_MAX_POOL_GRAD, g, which, axes, "size")
+
+
+def _by_number(kernel: Kernel, x: Array, which: Array, axes: tuple[Axis, ...], over: str) -> Any:
+    number, work = _NUMBERS.get(tap_dtype(axes).itemsize), _work(x, axes, over)
+    if work is None or number is None or not which.flags.c_contiguous:
+        return NotImplemented
+    out = empty(work.shape, x.dtype)
+    kernel[work.dtype, number](*work.launch, x.data.ptr, which.data.ptr, out.data.ptr, *work.rest)
+    return out
+
+
 adjoint(max_pool_grad, "max_pool_select")
 
 
@@ -113,7 +190,12 @@ def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis,
     return result
 
 
-max_pool_select.cuda(on_cuda.max_pool_select)
+@max_pool_select.cuda
+@planned
+def _max_pool_select_cuda(x: Array, which: Array, *, axes: tuple[Axis, ...]) -> Any:
+    return _by_number(_MAX_POOL_SELECT, x, which, axes, "out")
+
+
 adjoint(max_pool_select, "max_pool_grad")
 
 
@@ -175,7 +257,17 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
     return divided(xp, total, axes, divisor, padded=padded).astype(x.dtype, copy=False)
 
 
-avg_pool.cuda(on_cuda.avg_pool)
+@avg_pool.cuda
+@planned
+def _avg_pool_cuda(x: Array, *, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Any:
+    lanes = 32 if window_size(axes) > _LARGE else 1
+    work = _work(x, axes, "out", lanes)
+    if work is None:
+        return NotImplemented
+    out = empty(work.shape, x.dtype)
+    settings = float(divisor or 0), int(padded)
+    _AVG_POOL[work.dtype, str(lanes)](*work.launch, x.data.ptr, out.data.ptr, *work.rest, *settings)
+    return out
 
 
 @avg_pool.vjp("x", planned=True)
@@ -200,5 +292,15 @@ def avg_pool_grad(xp: ModuleType, g: Array, *, axes: tuple[Axis, ...], divisor: 
     return result.astype(g.dtype, copy=False)
 
 
-avg_pool_grad.cuda(on_cuda.avg_pool_grad)
+@avg_pool_grad.cuda
+@planned
+def _avg_pool_grad_cuda(g: Array, *, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Any:
+    work = _work(g, axes, "size")
+    if work is None:
+        return NotImplemented
+    dx = empty(work.shape, g.dtype)
+    _AVG_POOL_GRAD[work.dtype](*work.launch, g.data.ptr, dx.data.ptr, *work.rest, float(divisor or 0), int(padded))
+    return dx
+
+
 adjoint(avg_pool_grad, "avg_pool")

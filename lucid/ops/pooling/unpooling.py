@@ -19,7 +19,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_int, is_single
 from lucid.ops.index.scatter import scatter
-from lucid.ops.layers.windows import check_dimensions, sizes_for
+from lucid.ops.layers.windows import shape_of, sizes_for
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -29,16 +29,25 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def size_before(
+def unpooled(
     name: str,
-    size: tuple[int, ...],
+    count: int,
+    input: Tensor,
+    indices: Tensor,
     kernel_size: Sizes,
     stride: Sizes | None,
     padding: Sizes,
     output_size: Sequence[int] | None,
-) -> tuple[int, ...]:
-    """Return the size before the pooling to `size`."""
-    count = len(size)
+) -> Any:
+    """Return zeros with the elements of `input` at `indices`, counted over all pooled dimensions."""
+    input = wide_in_autocast(input, cpu=True, cuda=False)
+    only_tensors(input, indices)
+    shape, places = shape_of(name, input, count), indices.array
+    if places.dtype != np.int64:
+        raise DtypeError(f"{name}: expected indices of int64, got {places.dtype.name}")
+    if places.shape != shape:
+        raise ShapeError(f"{name}: expected indices of the shape of input, got shapes {places.shape} and {shape}")
+    lead, size = shape[:-count], shape[-count:]
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
     strides = kernel if stride is None else sizes_for(name, "stride", stride, count, least=1)
     before = sizes_for(name, "padding", padding, count, least=0)
@@ -55,33 +64,9 @@ def size_before(
             )
     if min(wanted) < 0:
         raise ShapeError(f"{name}: the output would have size {wanted}; the windows are of {kernel}, padding {before}")
-    return wanted
-
-
-def unpooled(
-    name: str,
-    count: int,
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None,
-    padding: Sizes,
-    output_size: Sequence[int] | None,
-) -> Any:
-    """Return zeros with the elements of `input` at `indices`, counted over all pooled dimensions."""
-    input = wide_in_autocast(input, cpu=True, cuda=False)
-    only_tensors(input, indices)
-    shape, places = input.array.shape, indices.array
-    check_dimensions(name, shape, count)
-    if places.dtype != np.int64:
-        raise DtypeError(f"{name}: expected indices of int64, got {places.dtype.name}")
-    if places.shape != shape:
-        raise ShapeError(f"{name}: expected indices of the shape of input, got shapes {places.shape} and {shape}")
-    size = size_before(name, shape[-count:], kernel_size, stride, padding, output_size)
-    lead = shape[:-count]
-    row = (*lead, math.prod(shape[-count:]))
-    out = wrap(zeros_beside(input.array, (*lead, math.prod(size))))
-    return reshape(scatter(out, -1, reshape(indices, row), reshape(input, row)), (*lead, *size))
+    row = (*lead, math.prod(size))
+    out = wrap(zeros_beside(input.array, (*lead, math.prod(wanted))))
+    return reshape(scatter(out, -1, reshape(indices, row), reshape(input, row)), (*lead, *wanted))
 
 
 def max_unpool1d(

@@ -1,13 +1,15 @@
 """Running sums and products along a dimension, and products over it.
 
 What holds for all reductions says `lucid.ops.reduction.sums`. Here `dim` is one dimension, running results keep the
-shape, and those of integers and bools are int64. Gradients of products are right with zeros too.
+shape, and those of integers and bools are int64. Gradients of products are right with zeros too. On a CUDA device there
+is a kernel for running sums, for running products and for linear recurrences.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,18 +17,21 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.base.arrays import astype
 from lucid.base.dtype import as_dtype, dtype_of, int64
+from lucid.base.functions import cupy_functions
+from lucid.cuda.launch import reduction
+from lucid.cuda.launch.indexing import launch_for
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 from lucid.cuda.launch.plans import launches_only
-from lucid.cuda.launch.reduction import PRODUCT, reduced_as
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.rows import running_sums
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.reduction import cumulative_cuda as kernels
+from lucid.ops.shape.axes import rolled
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -35,18 +40,122 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+# Elements that one thread goes through by itself, and lines that fill a device with one thread each.
+SHORT = 32
+MANY_LINES = 1 << 15
+
+
+class Lines(NamedTuple):
+    """The lines of an array along one dimension.
+
+    Attributes
+    ----------
+    address : int
+        Of the first element that is read.
+    kept : tuple of int
+        The axes of lines, as the kernels take them.
+    step : int
+        From element to element, in elements.
+    """
+
+    address: int
+    kept: tuple[int, ...]
+    step: int
+
+
+def lines_of(x: Array, dim: int, *, reverse: bool) -> Lines | None:
+    """Return the lines of `x` along `dim`, from their ends on if `reverse`; None if there are too many axes."""
+    kept = reduction.merged_axes(reduction.steps_of(x, [d for d in range(x.ndim) if d != dim]))
+    if reduction.too_many(kept):
+        return None
+    step = x.strides[dim] // x.dtype.itemsize
+    last = (x.shape[dim] - 1) * x.strides[dim]
+    return Lines(x.data.ptr + (last if reverse else 0), reduction.packed_axes(kept), -step if reverse else step)
+
+
+class Scan:
+    """A function of all elements of a line up to each.
+
+    Parameters
+    ----------
+    op : str
+        In `kernels/reduction/cumulative.cu`.
+    gathers : callable
+        ``gathers(dtype)`` gives the bytes of what it gathers.
+    dtypes : iterable of str
+        The C types that it takes.
+    """
+
+    def __init__(self, op: str, gathers: Callable[[Any], int], dtypes: Iterable[str]) -> None:
+        names = set(dtypes)
+        self.bytes = gathers
+        self.instances = {dtype: (name, f"lucid::{op}") for dtype, name in C_TYPES.items() if name in names}
+        known = tuple(self.instances.values())
+        self.lines = Kernel("cumulative", "lucid::scan_lines", known)
+        self.rows = Kernel("cumulative", "lucid::scan_rows", known)
+
+    def __call__(self, x: Array, factor: Array | None = None, *, dim: int, reverse: bool, dtype: Any = None) -> Any:
+        """Return the results for `x` along `dim`, as `dtype` or its own; NotImplemented without a kernel for it."""
+        dtype = x.dtype if dtype is None else dtype
+        instance, code = self.instances.get(x.dtype), reduction.dtype_code(dtype)
+        if instance is None or code is None or not x.ndim or (factor is not None and factor.dtype != x.dtype):
+            return NotImplemented
+        of_x = lines_of(x, dim, reverse=reverse)
+        of_factor = lines_of(x if factor is None else factor, dim, reverse=reverse)
+        if of_x is None or of_factor is None:
+            return NotImplemented
+        out = cupy_functions().empty(x.shape, dtype)
+        if not out.size:
+            return out
+        length, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
+        lines = out.size // length
+        first, step = ((length - 1) * inner, -inner) if reverse else (0, inner)
+        numbers = (
+            *of_x.kept, *of_factor.kept, lines, length, of_x.step, of_factor.step, step, first, inner, code
+        )  # fmt: skip
+        if length <= SHORT or (inner >= SHORT and lines >= MANY_LINES):
+            self.lines[instance](*launch_for(lines), of_x.address, of_factor.address, out.data.ptr, *numbers)
+            return out
+        block = reduction.block_of(length)
+        few = lines < reduction.FULL // 2
+        chunks = max(1, min(reduction.FULL // lines, length // (8 * block), block)) if few else 1
+        room = cupy_functions().empty(lines * chunks * self.bytes(x.dtype), np.uint8) if chunks > 1 else None
+        arguments = of_x.address, of_factor.address, out.data.ptr, address_of(room), *numbers
+        if room is not None:
+            self.rows[instance]((lines, chunks), block, *arguments, 1)
+        self.rows[instance]((lines, chunks), block, *arguments, 0)
+        return out
+
+
+def _running_bytes(dtype: Any) -> int:
+    return 8 if dtype == np.float32 else reduction.total_bytes(dtype)
+
+
+_SHIFT = Kernel("cumulative", "lucid::shift", EACH_FLOAT)
+
+
 @primitive
 def _shift(xp: ModuleType, x: Array, *, dim: int, by: int, fill: float) -> Array:
     """Return `x` moved by one up (1) or down (-1) along `dim`, with `fill` in the gap."""
-    moved = xp.empty(x.shape, x.dtype)
-    inner, edge = (slice(1, None), slice(0, 1)) if by > 0 else (slice(None, -1), slice(-1, None))
-    source = slice(None, -1) if by > 0 else slice(1, None)
-    moved[along(dim, inner)] = x[along(dim, source)]
-    moved[along(dim, edge)] = fill
+    moved = rolled(xp, x, by, dim)
+    moved[along(dim, slice(0, 1) if by > 0 else slice(-1, None))] = fill
     return moved
 
 
-_shift.cuda(kernels.shift)
+@_shift.cuda
+def _shift_cuda(x: Array, *, dim: int, by: int, fill: float) -> Any:
+    name = C_TYPES.get(x.dtype)
+    lines = lines_of(x, dim, reverse=False) if x.ndim else None
+    if name not in FLOATS or lines is None:
+        return NotImplemented
+    out = cupy_functions().empty(x.shape, x.dtype)
+    if out.size:
+        length, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
+        _SHIFT[name](
+            *launch_for(out.size), lines.address, out.data.ptr,
+            *lines.kept, out.size // length, length, lines.step, inner, by, fill,
+        )  # fmt: skip
+    return out
 
 
 @_shift.vjp
@@ -73,9 +182,7 @@ def _recurrence(xp: ModuleType, x: Array, factor: Array, *, dim: int, reverse: b
     return astype(total, x.dtype)
 
 
-@_recurrence.cuda
-def _recurrence_cuda(x: Array, factor: Array, *, dim: int, reverse: bool) -> Any:
-    return kernels.RECURRENCE(x, dim, reverse, x.dtype, factor)
+_recurrence.cuda(Scan("Recurrence", lambda dtype: 2 * reduction.total_bytes(dtype), FLOATS))
 
 
 @_recurrence.vjp
@@ -111,9 +218,7 @@ def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtyp
     return _accumulated(xp, running_sums if xp is np and dtype.kind in "fcV" else _sums, x, dim, reverse, dtype)
 
 
-@_cumsum.cuda
-def _cumsum_cuda(x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Any:
-    return kernels.SUM(x, dim, reverse, dtype)
+_cumsum.cuda(Scan("CumulativeSum", reduction.total_bytes, C_TYPES.values()))
 
 
 @_cumsum.vjp
@@ -133,9 +238,7 @@ def _cumprod(xp: ModuleType, x: Array, *, dim: int, reverse: bool) -> Array:
     return _accumulated(xp, functools.partial(_products, out=wide), wide, dim, reverse, wide.dtype).astype(x.dtype)
 
 
-@_cumprod.cuda
-def _cumprod_cuda(x: Array, *, dim: int, reverse: bool) -> Any:
-    return kernels.PRODUCT(x, dim, reverse, x.dtype)
+_cumprod.cuda(Scan("CumulativeProduct", _running_bytes, C_TYPES.values()))
 
 
 @_cumprod.vjp
@@ -171,7 +274,7 @@ def _prod(xp: ModuleType, x: Array, *, dim: int, keepdim: bool) -> Array:
 @_prod.cuda
 @launches_only
 def _prod_cuda(x: Array, *, dim: int, keepdim: bool) -> Any:
-    return reduced_as(PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
+    return reduction.reduced_as(reduction.PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
 
 
 @_prod.vjp

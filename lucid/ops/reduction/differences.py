@@ -76,8 +76,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, d
     >>> lucid.trapezoid(lucid.tensor([1.0, 5.0, 10.0]))
     tensor(10.5000)
     """
-    areas, axis = _areas("trapezoid", y, x, dx, dim)
-    return sum(areas, axis)
+    return sum(*_areas("trapezoid", y, x, dx, dim))
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
@@ -89,5 +88,4 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | Non
     >>> lucid.cumulative_trapezoid(lucid.tensor([1.0, 5.0, 10.0]))
     tensor([ 3.0000, 10.5000])
     """
-    areas, axis = _areas("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(areas, axis)
+    return cumsum(*_areas("cumulative_trapezoid", y, x, dx, dim))

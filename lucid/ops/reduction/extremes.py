@@ -6,14 +6,28 @@ one. Where there is no element along a dimension, an IndexOutOfRangeError is rai
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import Primitive, primitive
+from lucid.base.functions import cupy_functions
+from lucid.cuda.launch.indexing import launch_for
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.plans import launches_only
-from lucid.cuda.launch.reduction import LARGEST, SMALLEST, reduced_as
+from lucid.cuda.launch.reduction import (
+    LARGEST,
+    SMALLEST,
+    Reduction,
+    merged_axes,
+    packed_axes,
+    reduced_as,
+    steps_of,
+    too_many,
+    total_bytes,
+)
 from lucid.errors import DtypeError, IndexOutOfRangeError
 from lucid.ops.base.declaration import of_formula
 from lucid.ops.base.dims import dim_in
@@ -21,7 +35,6 @@ from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.elementwise.comparison import maximum, minimum
-from lucid.ops.reduction import extremes_cuda as kernels
 from lucid.ops.reduction.sums import axis_of, expanded, reduced_dims, unreduced
 from lucid.ops.shape.reshape import reshape
 
@@ -30,9 +43,15 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints
-    from lucid.cuda.launch.reduction import Reduction
     from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
+
+
+SHARE_OF_LARGEST = Reduction("extremes", "ShareOfLargest", lambda dtype: 2 * total_bytes(dtype))
+SHARE_OF_SMALLEST = Reduction("extremes", "ShareOfSmallest", lambda dtype: 2 * total_bytes(dtype))
+
+_ELEMENT_AT = Kernel("extremes", "lucid::element_at", tuple((name,) for name in C_TYPES.values()))
+_ELEMENT_AT_GRAD = Kernel("extremes", "lucid::element_at_grad", EACH_FLOAT)
 
 
 class ValuesIndices(NamedTuple):
@@ -53,7 +72,17 @@ def element_at(xp: ModuleType, x: Array, index: Array, *, dim: int, keepdim: boo
 
 @element_at.cuda
 def _element_at_cuda(x: Array, index: Array, *, dim: int, keepdim: bool) -> Any:
-    return kernels.element_at(x, index, dim)
+    name = C_TYPES.get(x.dtype)
+    kept = merged_axes(steps_of(x, [d for d in range(x.ndim) if d != dim]))
+    if name is None or not x.ndim or too_many(kept) or index.dtype != np.int64 or not index.flags.c_contiguous:
+        return NotImplemented
+    out = cupy_functions().empty(index.shape, x.dtype)
+    if out.size:
+        _ELEMENT_AT[name](
+            *launch_for(out.size), x.data.ptr, index.data.ptr, out.data.ptr,
+            *packed_axes(kept), out.size, x.shape[dim], x.strides[dim] // x.dtype.itemsize,
+        )  # fmt: skip
+    return out
 
 
 @element_at.vjp("x")
@@ -72,7 +101,23 @@ def element_at_grad(xp: ModuleType, x: Array, index: Array, *, dim: int, keepdim
     return out
 
 
-element_at_grad.cuda(kernels.element_at_grad)
+@element_at_grad.cuda
+def _element_at_grad_cuda(grad: Array, index: Array, *, dim: int, keepdim: bool, size: int) -> Any:
+    name = C_TYPES.get(grad.dtype)
+    # without its dimension of size 1, the gradient is the lines themselves
+    kept = merged_axes(steps_of(grad, range(grad.ndim)))
+    fits = index.dtype == np.int64 and index.flags.c_contiguous and not too_many(kept)
+    if name not in FLOATS or not fits or not (grad.ndim or size):
+        return NotImplemented
+    before = grad.shape[:dim]
+    behind = grad.shape[dim + 1 :] if keepdim else grad.shape[dim:]
+    out = cupy_functions().empty((*before, size, *behind), grad.dtype)
+    if out.size:
+        _ELEMENT_AT_GRAD[name](
+            *launch_for(out.size), grad.data.ptr, index.data.ptr, out.data.ptr,
+            *packed_axes(kept), math.prod(before), size, math.prod(behind),
+        )  # fmt: skip
+    return out
 
 
 @element_at_grad.vjp("x")
@@ -127,8 +172,9 @@ def _extreme_of(name: str, function: str, kernel: Reduction, share_of: Reduction
     return op
 
 
-def _index_of_extreme(name: str, kernel: Reduction) -> Primitive:
+def _index_of_extreme(name: str, functor: str) -> Primitive:
     """Return the primitive of the indices of the largest or the smallest elements."""
+    kernel = Reduction("extremes", functor, lambda _: 16, C_TYPES.values(), ordered=True)
 
     def reference(xp: ModuleType, x: Array, *, dim: int, keepdim: bool) -> Array:
         return getattr(xp, name)(x, dim, None, keepdims=keepdim) if x.ndim else xp.zeros((), xp.int64)
@@ -141,10 +187,10 @@ def _index_of_extreme(name: str, kernel: Reduction) -> Primitive:
     return op
 
 
-_amax = _extreme_of("amax", "max", LARGEST, kernels.SHARE_OF_LARGEST)
-_amin = _extreme_of("amin", "min", SMALLEST, kernels.SHARE_OF_SMALLEST)
-_argmax = _index_of_extreme("argmax", kernels.INDEX_OF_LARGEST)
-_argmin = _index_of_extreme("argmin", kernels.INDEX_OF_SMALLEST)
+_amax = _extreme_of("amax", "max", LARGEST, SHARE_OF_LARGEST)
+_amin = _extreme_of("amin", "min", SMALLEST, SHARE_OF_SMALLEST)
+_argmax = _index_of_extreme("argmax", "PlaceOfLargest")
+_argmin = _index_of_extreme("argmin", "PlaceOfSmallest")
 
 
 def check_ordered(x: Tensor, name: str, dim: Ints) -> None:

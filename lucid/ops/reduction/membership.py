@@ -46,16 +46,12 @@ def isin(
         raise DtypeError("isin: expected elements or test_elements to be a Tensor, got numbers only")
     for tensor in tensors:
         check_real(tensor, "isin")
-    device = device_of(tensors[0].array)
     operands = [
-        x if isinstance(x, TensorBase) else as_scalar(x, name)
+        x.array if isinstance(x, TensorBase) else as_scalar(x, name)
         for x, name in ((elements, "elements"), (test_elements, "test_elements"))
     ]
-    dtype = result_type(*[x.array if isinstance(x, TensorBase) else x for x in operands])
-    values, others = (
-        comparable(x.array.astype(dtype.numpy, copy=False) if isinstance(x, TensorBase) else asarray(x, dtype, device))
-        for x in operands
-    )
+    dtype = result_type(*operands)
+    values, others = [comparable(asarray(x, dtype, device_of(tensors[0].array))) for x in operands]
     xp = namespace(values)
     others = xp.sort(others.reshape(-1))
     if not others.size:

@@ -26,8 +26,7 @@ from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.selection import clamp
-from lucid.ops.reduction.extremes import check_ordered, same
-from lucid.ops.reduction.extremes_cuda import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
+from lucid.ops.reduction.extremes import SHARE_OF_LARGEST, SHARE_OF_SMALLEST, check_ordered, same
 from lucid.ops.reduction.sums import axis_of, expanded, float_dtype_of, kept_shape, reduced_dims, sum, unreduced
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
@@ -59,22 +58,18 @@ def _reciprocal_or_zero_vjp(m: Namespace, grad: Array, out: Array) -> Any:
     return m.neg(m.mul(grad, m.mul(out, out)))
 
 
-def _logsumexp_of(xp: ModuleType, x: Array, dim: Ints, keepdim: bool) -> Any:
+@primitive
+def _logsumexp(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
     axis = axis_of(x, dim)
     if not x.size:
-        return xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim))
+        return astype(xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim)), x.dtype)
     peak = xp.max(x, axis, None, True)
     # where the largest is infinite, what it would be subtracted from is infinite too
     peak = xp.where(xp.isfinite(peak), peak, peak.dtype.type(0))
     shifted = xp.subtract(x, peak, dtype=accumulation_dtype(x.dtype))
     total = sum_of(xp, xp.exp(shifted), axis, keepdims=True)
-    out = xp.log(total) + peak
+    out = astype(xp.log(total) + peak, x.dtype)
     return out if keepdim else out.squeeze(axis)
-
-
-@primitive
-def _logsumexp(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    return astype(_logsumexp_of(xp, x, dim, keepdim), x.dtype)
 
 
 LOG_SUM_EXP = Reduction("norms", "LogSumExp", lambda dtype: 2 * total_bytes(dtype))
@@ -110,12 +105,12 @@ def logsumexp(input: Tensor, dim: Sizes, keepdim: bool = False) -> Tensor:
     tensor(1000.6932)
     """
     x = float_operand(input)
-    if x.array.dtype.kind == "c":
-        raise DtypeError("logsumexp: complex numbers have no order; take their abs() first")
+    check_ordered(x, "logsumexp", ())
     return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 
-def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: bool) -> Any:
+def norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: bool) -> Any:
+    """Return the norm of order `p` over an axis, or all; of half types in float32."""
     work = accumulation_dtype(x.dtype)
     if p == 2:
         if axis is None and not keepdim and x.flags.c_contiguous:
@@ -134,7 +129,7 @@ def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: boo
 
 @primitive
 def _norm(xp: ModuleType, x: Array, *, p: float, dim: Ints, keepdim: bool) -> Array:
-    return astype(_norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
+    return astype(norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
 
 
 NORM = Reduction("norms", "Norm", total_bytes)

@@ -31,7 +31,7 @@ from lucid.ops.reduction.extremes import ValuesIndices, argmax, check_ordered
 from lucid.ops.reduction.running import cummax
 from lucid.ops.reduction.sorting import check_real, sort
 from lucid.ops.reduction.sums import any as any_of
-from lucid.ops.reduction.sums import sum
+from lucid.ops.reduction.sums import kept_shape, sum
 from lucid.ops.shape.axes import movedim
 from lucid.ops.shape.broadcasting import expand
 from lucid.ops.shape.joining import cat
@@ -180,8 +180,7 @@ def _quantile(
     where_ = mul(reshape(level, -1), clamp(last, min=0) if skip else last)
     where_ = expand(where_.to(x.dtype), (*x.array.shape[:-1], level.array.size))
     if not skip:
-        nan = expand(any_of(missing, -1, True), where_.array.shape)
-        where_ = where(nan, float(last), where_)
+        where_ = where(expand(any_of(missing, -1, True), where_.array.shape), float(last), where_)
     if interpolation in {"lower", "higher", "nearest"}:
         chosen = {"lower": floor, "higher": ceil, "nearest": round}[interpolation](where_)
         result = gather(ordered, -1, chosen.long())
@@ -191,9 +190,8 @@ def _quantile(
         result = lerp(gather(ordered, -1, below.long()), gather(ordered, -1, ceil(where_).long()), weight)
     # the levels come first
     result = movedim(result, -1, 0)
-    rest = [] if axis is None else [size for d, size in enumerate(array.shape) if d != axis]
-    if keepdim:
-        rest = [1 if axis is None or d == axis else size for d, size in enumerate(array.shape)]
+    dims = tuple(range(array.ndim)) if axis is None else (axis,)
+    rest = kept_shape(array.shape, dims) if keepdim else [size for d, size in enumerate(array.shape) if d not in dims]
     return reshape(result, (*level.array.shape, *rest))
 
 

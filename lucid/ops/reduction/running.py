@@ -9,30 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
 from lucid.base.arrays import namespace
-from lucid.errors import DtypeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
-from lucid.ops.base.operands import tensor_operand
-from lucid.ops.base.promotion import array_of, float_operand
+from lucid.ops.base.promotion import float_operand
 from lucid.ops.elementwise.exponential import logaddexp
 from lucid.ops.index.gather import gather
 from lucid.ops.index.indexing import getitem
-from lucid.ops.reduction.extremes import ValuesIndices
+from lucid.ops.reduction.extremes import ValuesIndices, check_ordered
 from lucid.ops.reduction.sorting import check_real, comparable
 from lucid.ops.shape.joining import cat
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
-def _places_of(xp: ModuleType, x: Array, dim: int, *, largest: bool) -> Array:
+@on_one_device
+def _places(input: Tensor, *, dim: int, largest: bool) -> Any:
     """Return the index of the extreme up to each element: the last of equal ones, and of NaN if there is one.
 
     Each round compares what spans of twice the length are known to hold.
     """
+    x: Array = input.array
+    xp = namespace(x)
+    if not x.ndim:
+        return wrap(xp.zeros((), xp.int64))
     values = xp.array(comparable(x))
     indices = xp.broadcast_to(xp.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim)), x.shape).astype(xp.int64)
     step = 1
@@ -46,16 +47,7 @@ def _places_of(xp: ModuleType, x: Array, dim: int, *, largest: bool) -> Array:
         kept = xp.where(better, old, new)
         indices[ahead], values[ahead] = chosen, kept
         step *= 2
-    return indices
-
-
-@on_one_device
-def _places(x: Tensor, *, dim: int, largest: bool) -> Any:
-    array: Array = x.array
-    xp = namespace(array)
-    if not array.ndim:
-        return wrap(xp.zeros((), xp.int64))
-    return wrap(_places_of(xp, array, dim, largest=largest))
+    return wrap(indices)
 
 
 def _running(name: str, input: Tensor, dim: int, *, largest: bool) -> ValuesIndices:
@@ -97,10 +89,9 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     tensor([1000.0000, 1000.6932])
     """
     x = float_operand(input)
-    if x.array.dtype.kind == "c":
-        raise DtypeError("logcumsumexp: complex numbers have no order; take their abs() first")
-    result, axis = tensor_operand(x), dim_in(dim, array_of(x).ndim)
-    length, step = (result.array.shape or (1,))[axis], 1
+    check_ordered(x, "logcumsumexp", ())
+    result, axis = x, dim_in(dim, x.array.ndim)
+    length, step = (x.array.shape or (1,))[axis], 1
     while step < length:
         first, ahead, behind = slice(step), slice(step, None), slice(None, -step)
         sums = logaddexp(getitem(result, along(axis, ahead)), getitem(result, along(axis, behind)))

@@ -65,13 +65,6 @@ def order_of(xp: ModuleType, x: Array, dim: int, *, descending: bool) -> Array:
     return x.shape[dim] - 1 - xp.argsort(values[turned], axis=dim, kind="stable")[turned]
 
 
-def gradient_of_chosen(m: Namespace, grad: Array, indices: Array, shape: Ints, dim: int) -> Any:
-    """Return the gradient of an input with each chosen element once among the outputs."""
-    if not shape:  # one element, or none was asked for
-        return m.sum_to(grad, shape=())
-    return m.gather_grad(grad, indices, shape=shape, dim=dim, unique=True)
-
-
 @primitive(outputs=("values", "indices"))
 def _sort(xp: ModuleType, x: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
     order = order_of(xp, x, dim, descending=descending)
@@ -80,7 +73,10 @@ def _sort(xp: ModuleType, x: Array, *, dim: int, descending: bool) -> tuple[Arra
 
 @_sort.vjp
 def _sort_vjp(m: Namespace, grad: list[Array | None], indices: Array, x_shape: Ints, dim: int) -> Any:
-    return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
+    # each chosen element is once among the outputs
+    if not x_shape:  # one element, or none was asked for
+        return m.sum_to(grad[0], shape=())
+    return m.gather_grad(grad[0], indices, shape=x_shape, dim=dim, unique=True)
 
 
 @primitive(outputs=("values", "indices"))
@@ -121,8 +117,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """
     stable = as_bool(stable, "stable")
     check_real(input, "sort")
-    axis = dim_in(dim, input.array.ndim)
-    return sort_result(*_sort(input, dim=axis, descending=as_bool(descending, "descending")))
+    return sort_result(*_sort(input, dim=dim_in(dim, input.array.ndim), descending=as_bool(descending, "descending")))
 
 
 @seen_as_one
@@ -226,8 +221,7 @@ def searchsorted(
         )
     rows: Array = comparable(array_of(sorted_sequence))
     xp = namespace(rows)
-    values: Array = input.array if isinstance(input, TensorBase) else asarray(input, device=device_of(rows))
-    values = comparable(values)
+    values: Array = comparable(input.array if isinstance(input, TensorBase) else asarray(input, device=device_of(rows)))
     if sorter is not None:
         rows = _in_order(xp, rows, array_of(sorter))
     where = "right" if right or side == "right" else "left"

@@ -66,17 +66,12 @@ def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: b
         centred = xp.subtract(x, mean, dtype=dtype)
         drift = sum_of(xp, centred, axis, keepdims=keepdim)
         centred *= centred
-        squares = sum_of(xp, centred, axis, keepdims=keepdim)
-        return about_the_mean(xp, squares, drift, count)
+        return about_the_mean(xp, sum_of(xp, centred, axis, keepdims=keepdim), drift, count)
 
     squares = squares_in(work if xp is np else np.float64)
     if work == np.float32 and xp is np and out_of_range(squares):
         squares = squares_in(np.float64)
     return squares / _freedom(x.shape, dim, correction)
-
-
-def _deviation(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
-    return xp.sqrt(_variance(xp, x, dim, correction, keepdim))
 
 
 def out_of_range(squares: Array) -> bool:
@@ -93,30 +88,28 @@ VARIANCE, DEVIATION = range(2)
 
 def _spread(name: str, flavour: int) -> tuple[Primitive, Primitive]:
     """Return the primitives of the variance or the deviation, alone and with the mean."""
-    spread_of = _deviation if flavour == DEVIATION else _variance
 
     def alone(xp: ModuleType, x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Array:
-        return xp.asarray(spread_of(xp, x, dim, correction, keepdim), x.dtype)
+        variance = _variance(xp, x, dim, correction, keepdim)
+        return xp.asarray(xp.sqrt(variance) if flavour == DEVIATION else variance, x.dtype)
 
     def alone_cuda(x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Any:
         return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
 
     def both(xp: ModuleType, x: Array, *, dim: Ints, correction: float, keepdim: bool) -> tuple[Array, Array]:
         mean = sum_of(xp, x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdims=keepdim) / count_of(x.shape, dim)
-        return xp.asarray(spread_of(xp, x, dim, correction, keepdim), x.dtype), xp.asarray(mean, x.dtype)
+        return alone(xp, x, dim=dim, correction=correction, keepdim=keepdim), xp.asarray(mean, x.dtype)
 
     def both_cuda(x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Any:
         out = alone_cuda(x, dim=dim, correction=correction, keepdim=keepdim)
         mean = sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
         return NotImplemented if out is NotImplemented or mean is NotImplemented else (out, mean)
 
-    ops = (
-        Primitive(alone, name=name),
-        Primitive(both, name=f"{name}_mean", outputs=("out", "mean"), differentiable=(0, 1)),
-    )
-    for op, kernel in zip(ops, (alone_cuda, both_cuda), strict=True):
-        op.cuda(kernel)
-    return ops
+    op = Primitive(alone, name=name)
+    op.cuda(alone_cuda)
+    with_mean = Primitive(both, name=f"{name}_mean", outputs=("out", "mean"), differentiable=(0, 1))
+    with_mean.cuda(both_cuda)
+    return op, with_mean
 
 
 _var, _var_mean = _spread("var", VARIANCE)
@@ -130,31 +123,28 @@ _DEVIATION_GRAD = of_formula(
 _SCALED = Elementwise("elementwise", "Mul", "TS")
 
 
-def _kept_mean(x: Array, dim: Ints) -> Any:
-    return sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
-
-
-def _var_grad_cuda(grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
-    freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
+def _spread_grad(grad: Array, x: Array, out: Any, dim: Ints, correction: float, keepdim: bool) -> Any:
+    """Return the gradient of the deviation `out`, or of the variance if that is None."""
+    freedom = _freedom(x.shape, dim, correction)
+    mean = sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
     if not freedom or mean is NotImplemented:
         return NotImplemented
-    return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, 2 / freedom)
-
-
-def _std_grad_cuda(grad: Array, x: Array, out: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
-    freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
-    if not freedom or mean is NotImplemented:
-        return NotImplemented
+    if out is None:
+        return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, 2 / freedom)
     return _DEVIATION_GRAD(_SCALED(grad, 1 / freedom).reshape(mean.shape), x, mean, out.reshape(mean.shape))
 
 
-@_var.vjp("x", cuda=_var_grad_cuda)
+def _var_grad(grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
+    return _spread_grad(grad, x, None, dim, correction, keepdim)
+
+
+@_var.vjp("x", cuda=_var_grad)
 def _var_vjp(m: Namespace, grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     grad = m.div(grad, 0.5 * _freedom(x.shape, dim, correction))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
 
 
-@_std.vjp("x", cuda=_std_grad_cuda)
+@_std.vjp("x", cuda=_spread_grad)
 def _std_vjp(m: Namespace, grad: Array, x: Array, out: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     if x.dtype.itemsize == 2:
         # the reciprocal of a small deviation is beyond float16
@@ -184,8 +174,7 @@ def _std_mean_vjp(
 @primitive
 def _median_index(xp: ModuleType, x: Array, *, dim: int) -> Array:
     """Return the index of the lower median along `dim`; a NaN counts as the median of its line."""
-    order = order_of(xp, x, dim, descending=False)
-    index = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
+    index = xp.take(order_of(xp, x, dim, descending=False), (x.shape[dim] - 1) // 2, axis=dim)
     if x.dtype.kind not in "fV":
         return index
     unknown = xp.isnan(x)

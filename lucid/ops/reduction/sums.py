@@ -20,7 +20,7 @@ import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
-from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.base.arrays import astype
 from lucid.base.dtype import as_dtype, dtype_of, int64, uint8
 from lucid.cuda.launch.kernels import C_TYPES
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints
     from lucid.base.dtype import dtype as Dtype
     from lucid.ops.base.dims import Dims
@@ -92,11 +91,6 @@ def float_dtype_of(x: Tensor, name: str, dtype: Dtype | None = None) -> Any:
     return wanted
 
 
-def of_category(x: Tensor, dtype: Dtype) -> Tensor:
-    """Return `x`, cast to `dtype` first if NumPy would refuse to accumulate it there."""
-    return cast_to(x, dtype) if dtype_of(x.array).category > dtype.category else x
-
-
 def _sum_cpu(x: Array, *, dim: Ints, keepdim: bool, dtype: np.dtype[Any]) -> Array:
     total = array_sum(x, axis_of(x, dim), accumulation_dtype(dtype), keepdim)
     return total if total.dtype == dtype else astype(total, dtype)
@@ -134,14 +128,14 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype 
         x = wide_in_autocast(x)
     own = x.array.dtype
     wanted = as_dtype(dtype) if dtype is not None else dtype_of(x.array) if own.kind in "fcV" else int64
-    if wanted.numpy != own:
-        x = of_category(x, wanted)
+    # what NumPy would refuse to accumulate there
+    if wanted.numpy != own and dtype_of(x.array).category > wanted.category:
+        x = cast_to(x, wanted)
     return _sum(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"), dtype=wanted.numpy)
 
 
 def _mean_cpu(x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    total = array_sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdim)
-    mean = np.divide(total, count_of(x.shape, dim))
+    mean = np.divide(array_sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdim), count_of(x.shape, dim))
     return mean if mean.dtype == x.dtype else astype(mean, x.dtype)
 
 
@@ -193,31 +187,27 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dty
     return sum(where(isnan(x), 0, x) if x.array.dtype.kind in "fV" else x, dim, keepdim, dtype=dtype)
 
 
-@primitive
-def _any(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    return xp.any(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
-
-
-@primitive
-def _all(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    return xp.all(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
-
-
 NONZERO = Reduction("reduction", "NonzeroOver", lambda _: 8, C_TYPES.values())
 # What the kernel is to say of the number of elements that are not zero.
 HOW_MANY, IS_ANY, ARE_ALL = range(3)
 
 
-@_any.cuda
-@launches_only
-def _any_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
-    return NONZERO(x, dim, keepdim, np.bool_, 0.0, IS_ANY)
+def _test_of(name: str, flavour: int) -> Primitive:
+    """Return the primitive of whether any or all elements are not zero."""
+
+    def reference(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
+        return getattr(xp, name)(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
+
+    def cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
+        return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), flavour)
+
+    op = Primitive(reference, name=name)
+    op.cuda(launches_only(cuda))
+    return op
 
 
-@_all.cuda
-@launches_only
-def _all_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
-    return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), ARE_ALL)
+_any = _test_of("any", IS_ANY)
+_all = _test_of("all", ARE_ALL)
 
 
 def _tested(test: Primitive, input: Tensor, dim: Dims, keepdim: bool) -> Any:

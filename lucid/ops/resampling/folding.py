@@ -2,7 +2,8 @@
 
 `kernel_size` is the size of the window, `stride` the distance between windows, `dilation` that between the elements of
 a window, `padding` how many zeros surround the image: one number, or one for each dimension. Columns count the windows
-row by row, and have the elements of a window channel by channel. Complex numbers are taken, too.
+row by row, and have the elements of a window channel by channel. Complex numbers are taken, too. On a CUDA device the
+kernels behind convolutions do it, of one image with all planes.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.errors import DtypeError, ShapeError
+from lucid.base import gpu
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS
+from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
+from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, only_tensors
-from lucid.ops.layers.windows import Axis, axes_of, sizes_for, taps, window_count
-from lucid.ops.resampling import folding_cuda as kernels
+from lucid.ops.layers.convolution_primitives import col2im, im2col
+from lucid.ops.layers.windows import Axis, axes_of, check_floating, sizes_for, taps, window_count
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -37,7 +42,28 @@ def columns_of(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> Array:
     return out
 
 
-columns_of.cuda(kernels.columns_of)
+@columns_of.cuda
+@planned
+def _columns_of_cuda(x: Array, *, axes: tuple[Axis, ...]) -> Any:
+    lead = x.shape[: -len(axes)]
+    work = _launch(x.dtype, lead, axes, "out")
+    if work is None:
+        return NotImplemented
+    name, planes, launch = work
+    x = gpu.cupy().ascontiguousarray(x)
+    out = empty((*lead, *[axis.kernel for axis in axes], *[axis.out for axis in axes]), x.dtype)
+    read: Any = images(x.reshape(1, planes, *[axis.size for axis in axes]), len(axes))
+    im2col[name](*launch, x.data.ptr, out.data.ptr, 1, planes, *read.steps, *packed(axes))
+    return out
+
+
+def _launch(dtype: Any, lead: tuple[int, ...], axes: tuple[Axis, ...], over: str) -> Any:
+    """Return the dtype in C, how many planes there are, grid and block; None without a kernel."""
+    name, planes = C_TYPES.get(dtype), math.prod(lead)
+    if name not in FLOATS or not 0 < planes <= LARGEST_INT or not addressable(axes):
+        return None
+    launch = launch_shape(planes, math.prod(getattr(axis, over) for axis in axes))
+    return None if launch is None else (name, planes, launch)
 
 
 @columns_of.vjp("x", planned=True)
@@ -56,7 +82,18 @@ def sum_of_columns(xp: ModuleType, columns: Array, *, axes: tuple[Axis, ...]) ->
     return out.astype(columns.dtype, copy=False)
 
 
-sum_of_columns.cuda(kernels.sum_of_columns)
+@sum_of_columns.cuda
+@planned
+def _sum_of_columns_cuda(columns: Array, *, axes: tuple[Axis, ...]) -> Any:
+    lead = columns.shape[: -2 * len(axes)]
+    work = _launch(columns.dtype, lead, axes, "size")
+    if work is None:
+        return NotImplemented
+    name, planes, launch = work
+    columns = gpu.cupy().ascontiguousarray(columns)
+    out = empty((*lead, *[axis.size for axis in axes]), columns.dtype)
+    col2im[name](*launch, columns.data.ptr, out.data.ptr, 1, planes, *packed(axes))
+    return out
 
 
 @sum_of_columns.vjp("columns", planned=True)
@@ -88,10 +125,7 @@ def check(name: str, input: Tensor, dimensions: tuple[int, int], wanted: str) ->
     shape = input.array.shape
     if len(shape) not in dimensions or not all(shape[-dimensions[0] :]):
         raise ShapeError(f"{name}: expected input {wanted}, with or without a batch and none of them 0, got {shape}")
-    if input.array.dtype.kind not in "fcV":
-        raise DtypeError(
-            f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
-        )
+    check_floating(name, input, "fcV")
     return shape
 
 
@@ -112,12 +146,7 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Size
 
 
 def fold(
-    input: Tensor,
-    output_size: Sizes,
-    kernel_size: Sizes,
-    dilation: Sizes = 1,
-    padding: Sizes = 0,
-    stride: Sizes = 1,
+    input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
     """Return images of the size `output_size` with elements summed over all windows that have them.
 

@@ -21,6 +21,7 @@ from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import only_tensors, promote
 from lucid.ops.base.scalars import as_bool
+from lucid.ops.layers.windows import check_floating
 from lucid.ops.linalg.matrices import same_dtype
 from lucid.ops.linalg.products import matmul
 from lucid.ops.resampling.grid_primitives import MOST_ORDERS, Sampling, grid_sampled
@@ -36,11 +37,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 def grid_sample(
-    input: Tensor,
-    grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool | None = None,
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
     """Return `input`, of two or three dimensions (depth, height, width), at the points of `grid`.
 
@@ -57,10 +54,7 @@ def grid_sample(
     if unusual and casting_on():
         input, grid = promote(*[wide_in_autocast(x, cpu=True, cuda=False) for x in (input, grid)])
     same_dtype("grid_sample", input, grid)
-    if input.array.dtype.kind not in "fV":
-        raise DtypeError(
-            f"grid_sample: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
-        )
+    check_floating("grid_sample", input)
     if not among(mode, MOST_ORDERS):
         raise SettingError(f"grid_sample: expected a mode of {', '.join(MOST_ORDERS)}, got {mode!r}")
     if not among(padding_mode, PADDINGS):

@@ -9,7 +9,8 @@ one first, are differentiated by the grid. So there are three sums, and no other
     drift        dgrid[n, p, d] = sum over channels c and elements e of g[n, c, p] * x[n, c, e] * weight[n, p, e], whose
                  dimension d is differentiated once more
 
-A grid names the last dimension of images first. Positions that are no finite numbers are far outside.
+A grid names the last dimension of images first. Positions that are no finite numbers are far outside. On a CUDA device
+each sum is one kernel.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.windows import LARGEST_INT
+from lucid.cuda.source.signature import constant
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.index.accumulation import add_at
-from lucid.ops.resampling import grid_cuda as kernels
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -37,6 +42,17 @@ BLOCK = 1 << 17
 # Up to so many channels are read and added to one by one there, more of them as rows.
 FEW_CHANNELS = 16
 FAR = 1e9
+
+_MODES = {mode: f"lucid::{mode.upper()}" for mode in ("bilinear", "nearest", "bicubic")}
+_TYPED = tuple((t, mode) for t in FLOATS for mode in _MODES.values())
+_SAMPLE = Kernel("grid", "lucid::grid_sample", _TYPED)
+_SPREAD = Kernel("grid", "lucid::grid_spread", _TYPED)
+_DRIFT = Kernel("grid", "lucid::grid_drift", tuple((t, m) for t, m in _TYPED if m != _MODES["nearest"]))
+
+_THREADS = 256
+# Threads that keep a device busy: with fewer points than these, blocks share the channels.
+_ENOUGH = 1 << 17
+_MOST_BLOCKS = 65_535
 
 
 class Sampling(NamedTuple):
@@ -60,6 +76,30 @@ class Sampling(NamedTuple):
 def raised(orders: Ints, dim: int) -> tuple[int, ...]:
     """Return the orders with that of one dimension one higher."""
     return (*orders[:dim], orders[dim] + 1, *orders[dim + 1 :])
+
+
+def _work(x: Array, grid: Array, size: Ints, how: Sampling, orders: Ints, *, shared: bool) -> Any:
+    """Return the kernel's dtype and mode, its launch, and its parameters after the pointers; None without a kernel."""
+    name = C_TYPES.get(x.dtype)
+    images, channels = x.shape[:2]
+    points = math.prod(grid.shape[1:-1])
+    if name not in FLOATS or max(*size, channels) > LARGEST_INT or not images * channels * points:
+        return None
+    blocks = min(-(-images * points // _THREADS), LARGEST_INT)
+    across = min(channels, -(-_ENOUGH // (images * points)), _MOST_BLOCKS) if shared else 1
+    # the numbers of a point are those of the last dimension first
+    reads = [*zip(reversed(size), reversed(orders), strict=True), (1, 0)][:3]
+    padding = constant("grid.cu", how.padding.upper())
+    rest = (images, channels, points, *[n for read in reads for n in read], len(size), padding, int(how.aligned))
+    return (name, _MODES[how.mode]), ((blocks, across), (_THREADS,)), rest
+
+
+def _launched(kernel: Kernel, work: Any, out: Array, *operands: Array) -> Array:
+    """Return `out`, written by a kernel of the operands."""
+    instance, launch, rest = work
+    arrays = [*map(gpu.cupy().ascontiguousarray, operands), out]
+    kernel[instance](*launch, *[array.data.ptr for array in arrays], *rest)
+    return out
 
 
 @primitive
@@ -86,7 +126,13 @@ def grid_sampled(xp: ModuleType, x: Array, grid: Array, *, how: Sampling, orders
     return out
 
 
-grid_sampled.cuda(kernels.grid_sampled)
+@grid_sampled.cuda
+def _grid_sampled_cuda(x: Array, grid: Array, *, how: Sampling, orders: Ints) -> Any:
+    work = _work(x, grid, x.shape[2:], how, orders, shared=True)
+    if work is None:
+        return NotImplemented
+    out = cupy_functions().empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
+    return _launched(_SAMPLE, work, out, x, grid)
 
 
 @grid_sampled.vjp("x")
@@ -96,9 +142,11 @@ def grid_sampled_x(m: Namespace, grad: Array, grid: Array, x_shape: Ints, how: S
 
 
 @grid_sampled.vjp("grid")
-def grid_sampled_grid(m: Namespace, grad: Array, x: Array, grid: Array, how: Sampling, orders: Ints) -> Any:
-    """Return the gradient of the grid."""
-    return drift_of(m, grad, x, grid, how, orders)
+def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Ints) -> Any:
+    """Return the drift; zeros if weights are the same all around."""
+    if min(orders) >= MOST_ORDERS[how.mode]:
+        return m.zeros_like(grid)
+    return m.grid_drift(g, x, grid, how=how, orders=orders)
 
 
 @primitive
@@ -124,7 +172,13 @@ def grid_spread(xp: ModuleType, g: Array, grid: Array, *, size: Ints, how: Sampl
     return out
 
 
-grid_spread.cuda(kernels.grid_spread)
+@grid_spread.cuda
+def _grid_spread_cuda(g: Array, grid: Array, *, size: Ints, how: Sampling, orders: Ints) -> Any:
+    work = _work(g, grid, size, how, orders, shared=True)
+    if work is None:
+        return NotImplemented
+    out = cupy_functions().zeros((*g.shape[:2], *size), accumulation_dtype(g.dtype))
+    return _launched(_SPREAD, work, out, g, grid).astype(g.dtype, copy=False)
 
 
 @grid_spread.vjp("g")
@@ -157,16 +211,18 @@ def grid_drift(xp: ModuleType, g: Array, x: Array, grid: Array, *, how: Sampling
             terms = "cp,cp->p" if across else "pc,pc->p"
             dots = [xp.einsum(terms, by, image.take(index, axis=int(across))) for index in indices(near, size)]
             for dim in range(count):
-                moved = [
-                    weighed(xp, dot, weight, masked=True)
-                    for dot, weight in zip(dots, weights(near, raised(orders, dim)), strict=True)
-                ]
-                total[part, count - 1 - dim] = sum(moved)
+                moved = zip(dots, weights(near, raised(orders, dim)), strict=True)
+                total[part, count - 1 - dim] = sum(weighed(xp, dot, weight, masked=True) for dot, weight in moved)
         out[n] = total.reshape(grid.shape[1:])
     return out
 
 
-grid_drift.cuda(kernels.grid_drift)
+@grid_drift.cuda
+def _grid_drift_cuda(g: Array, x: Array, grid: Array, *, how: Sampling, orders: Ints) -> Any:
+    work = _work(x, grid, x.shape[2:], how, orders, shared=False)
+    if work is None or how.mode == "nearest":
+        return NotImplemented
+    return _launched(_DRIFT, work, cupy_functions().empty(grid.shape, grid.dtype), g, x, grid)
 
 
 @grid_drift.vjp("g")
@@ -197,15 +253,6 @@ def grid_drift_grid(m: Namespace, grad: Array, g: Array, x: Array, grid: Array, 
         for part, more in parts_of(m, grad, (*grad.shape[:-1], 1), how, orders)
     ]
     return sum_of(m, terms, grid, grad.shape)
-
-
-def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Ints) -> Any:
-    """Return the drift; zeros if weights are the same all around."""
-    if max(orders) >= MOST_ORDERS[how.mode] and all(
-        raised(orders, d)[d] > MOST_ORDERS[how.mode] for d in range(len(orders))
-    ):
-        return m.zeros_like(grid)
-    return m.grid_drift(g, x, grid, how=how, orders=orders)
 
 
 def parts_of(m: Namespace, grad: Any, shape: Ints, how: Sampling, orders: Ints) -> list[tuple[Any, tuple[int, ...]]]:

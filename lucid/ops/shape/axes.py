@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
@@ -58,16 +56,14 @@ def _flip_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
 
 @primitive
 def _roll(xp: ModuleType, x: Array, *, shifts: Ints, dims: Ints) -> Array:
-    if xp is np and len(dims) == 1:
-        return _rolled(x, shifts[0], dims[0])
-    return xp.roll(x, shifts, dims)
+    return rolled(xp, x, shifts[0], dims[0]) if len(dims) == 1 else xp.roll(x, shifts, dims)
 
 
-def _rolled(x: Array, shift: int, dim: int) -> Array:
-    """Return ``numpy.roll``, without its checks of arguments, as slow as the copies."""
+def rolled(xp: ModuleType, x: Array, shift: int, dim: int) -> Array:
+    """Return ``numpy.roll`` along one dimension, without its checks of arguments, as slow as the copies."""
     size = x.shape[dim]
     shift = shift % size if size else 0
-    out, before = np.empty_like(x), (slice(None),) * dim
+    out, before = xp.empty_like(x), (slice(None),) * dim
     out[(*before, slice(shift, None))] = x[(*before, slice(size - shift))]
     out[(*before, slice(shift))] = x[(*before, slice(size - shift, None))]
     return out
@@ -239,5 +235,4 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         return clone(input)
     if turns == 2:
         return _flip(input, dims=plane)
-    turned = transpose(input, first, second)
-    return _flip(turned, dims=(first if turns == 1 else second,))
+    return _flip(transpose(input, first, second), dims=(first if turns == 1 else second,))

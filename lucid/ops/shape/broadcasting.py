@@ -115,9 +115,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     order = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
         order[:2] = [1, 0]
-    shape = [0] * len(vectors)
-    for tensor, dim in zip(vectors, order, strict=True):
-        shape[dim] = tensor.array.size
+    shape = [vectors[dim].array.size for dim in order]
     check_size("meshgrid", shape, max([tensor.array.itemsize for tensor in vectors], default=1))
     grids: list[Any] = []
     for tensor, dim in zip(vectors, order, strict=True):

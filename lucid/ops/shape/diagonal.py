@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.recording.primitive import primitive
-from lucid.base import gpu
 from lucid.cuda.launch import copying
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import clone
@@ -41,16 +38,16 @@ def _triu(xp: ModuleType, x: Array, *, diagonal: int) -> Array:
     return xp.triu(x, diagonal)
 
 
-_tril.cuda(copying.tril)
-_triu.cuda(copying.triu)
-
-
 @_triu.vjp
 def _triu_vjp(m: Namespace, grad: Array, diagonal: int) -> Any:
     return m.triu(grad, diagonal=diagonal)
 
 
-def diagonal_of(x: Array, offset: int, dim1: int, dim2: int) -> Array:
+_tril.cuda(copying.tril)
+_triu.cuda(copying.triu)
+
+
+def diagonal_of(xp: ModuleType, x: Array, offset: int, dim1: int, dim2: int) -> Array:
     """Return the diagonals as a view that can be written to; NumPy's own cannot."""
     rows, columns = x.shape[dim1], x.shape[dim2]
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
@@ -62,14 +59,12 @@ def diagonal_of(x: Array, offset: int, dim1: int, dim2: int) -> Array:
     rest = [d for d in range(x.ndim) if d not in {dim1, dim2}]
     shape = (*[x.shape[d] for d in rest], length)
     strides = (*[x.strides[d] for d in rest], x.strides[dim1] + x.strides[dim2])
-    if isinstance(x, np.ndarray):
-        return np.lib.stride_tricks.as_strided(corner, shape, strides)
-    return gpu.cupy().lib.stride_tricks.as_strided(corner, shape, strides)
+    return xp.lib.stride_tricks.as_strided(corner, shape, strides)
 
 
 @primitive(view=True)
 def _diagonal(xp: ModuleType, x: Array, *, offset: int, dim1: int, dim2: int) -> Array:
-    return diagonal_of(x, offset, dim1, dim2)
+    return diagonal_of(xp, x, offset, dim1, dim2)
 
 
 @_diagonal.vjp
@@ -80,7 +75,7 @@ def _diagonal_vjp(m: Namespace, grad: Array, x_shape: Ints, offset: int, dim1: i
 @primitive
 def _diagonal_put(xp: ModuleType, x: Array, *, shape: Ints, offset: int, dim1: int, dim2: int) -> Array:
     out = xp.zeros(shape, x.dtype)
-    diagonal_of(out, offset, dim1, dim2)[...] = x
+    diagonal_of(xp, out, offset, dim1, dim2)[...] = x
     return out
 
 
@@ -93,6 +88,14 @@ def check_matrices(input: Tensor, name: str) -> None:
     """Raise unless `input` has two dimensions or more."""
     if array_of(input).ndim < 2:
         raise IndexOutOfRangeError(f"{name}: expected at least 2 dimensions, got shape {list(input.array.shape)}")
+
+
+def _rows_and_columns(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
+    """Return two dimensions counted from the left; raise if they are one."""
+    first, second = dim_in(dim1, ndim), dim_in(dim2, ndim)
+    if first == second:
+        raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -130,9 +133,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """
     ndim = array_of(input).ndim
     check_matrices(input, "diagonal")
-    first, second = dim_in(dim1, ndim), dim_in(dim2, ndim)
-    if first == second:
-        raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    first, second = _rows_and_columns(dim1, dim2, ndim)
     return _diagonal(input, offset=as_int(offset, "offset"), dim1=first, dim2=second)
 
 
@@ -149,9 +150,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     shape = array_of(input).shape
     if not shape:
         raise ShapeError("diag_embed: expected at least 1 dimension, got a 0-dim tensor")
-    first, second = dim_in(dim1, len(shape) + 1), dim_in(dim2, len(shape) + 1)
-    if first == second:
-        raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    first, second = _rows_and_columns(dim1, dim2, len(shape) + 1)
     offset = as_int(offset, "offset")
     size = shape[-1] + abs(offset)
     rest = iter(shape[:-1])

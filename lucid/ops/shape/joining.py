@@ -15,7 +15,7 @@ from lucid.ops.base.dims import dim_in, tensors_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import OperandTypeError, promote
 from lucid.ops.shape.reshape import reshape
-from lucid.ops.shape.splitting import parts_of, spans
+from lucid.ops.shape.splitting import parts_of, slices_of, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +41,7 @@ def _stack(xp: ModuleType, *tensors: Array, dim: int) -> Array:
     return xp.stack(tensors, axis=dim)
 
 
-@_stack.vjp
-def _stack_vjp(m: Namespace, grad: Array, dim: int, needs: tuple[bool, ...]) -> Any:
-    return parts_of(m, grad, dim, range(len(needs)), needs)
-
-
+_stack.vjp(slices_of)
 _cat.cuda(kernels.cat)
 _stack.cuda(kernels.stack)
 
@@ -148,5 +144,4 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    parts = together(tensors, "vstack")
-    return cat([t if t.array.ndim > 1 else reshape(t, 1, t.array.size) for t in parts], 0)
+    return cat([t if t.array.ndim > 1 else reshape(t, 1, t.array.size) for t in together(tensors, "vstack")], 0)

@@ -119,9 +119,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ShapeError(
             f"pad: expected a pair of numbers for each of the last dimensions, at most {len(shape)} pairs, got {counts}"
         )
-    pads = [(0, 0)] * len(shape)
-    for pair in range(len(counts) // 2):
-        pads[len(shape) - 1 - pair] = (counts[2 * pair], counts[2 * pair + 1])
+    last_first = list(zip(counts[::2], counts[1::2], strict=True))
+    pads = [(0, 0)] * (len(shape) - len(last_first)) + last_first[::-1]
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
         if before + size + after < 0 or (mode in CUT_FIRST and min(before, after) < -size):
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
@@ -144,7 +143,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         input = wide_in_autocast(input, cpu=True, cuda=False)
     out = cut(input, pads) if mode in CUT_FIRST else input
     for dim, (size, (before, after)) in enumerate(zip(out.array.shape, added, strict=True)):
-        check_edge(size, before, after, mode, dim)
+        most = max({"reflect": size - 1, "circular": size, "replicate": before + after if size else 0}[mode], 0)
+        if max(before, after) > most:
+            raise ShapeError(
+                f"pad: mode {mode!r} can add at most {most} elements to dimension {dim} of size {size}, got "
+                f"({before}, {after})"
+            )
         if before or after:
             out = _pad_edges(out, dim=dim, before=before, after=after, mode=mode)
     if mode not in CUT_FIRST:
@@ -158,13 +162,3 @@ def cut(x: Tensor, pads: Sequence[tuple[int, int]]) -> Any:
         return x
     sizes = zip(x.array.shape, pads, strict=True)
     return view_at(x, index=(*[slice(max(0, -before), size - max(0, -after)) for size, (before, after) in sizes], ...))
-
-
-def check_edge(size: int, before: int, after: int, mode: str, dim: int) -> None:
-    """Raise unless a dimension has enough elements for its edges."""
-    most = {"reflect": size - 1, "circular": size, "replicate": before + after if size else 0}[mode]
-    if max(before, after) > max(most, 0):
-        raise ShapeError(
-            f"pad: mode {mode!r} can add at most {max(most, 0)} elements to dimension {dim} of size {size}, got "
-            f"({before}, {after})"
-        )

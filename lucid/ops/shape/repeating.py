@@ -148,22 +148,18 @@ def repeat_interleave(
     axis = dim_in(0 if dim is None else dim, x.array.ndim)
     if isinstance(repeats, TensorBase | list | tuple | np.ndarray):
         counts = repeats.array if isinstance(repeats, TensorBase) else asarray(repeats, None, "cpu")
-        if counts.size == 1:
-            repeats = counts.reshape(()).item()
-        else:
+        if counts.size != 1:
             if counts.shape != (x.array.shape[axis],):
                 raise ShapeError(
                     f"repeat_interleave: expected one number for each of the {x.array.shape[axis]} slices along "
                     f"dimension {axis}, got repeats of shape {list(counts.shape)}"
                 )
             return select_at(x, repeated_indices(counts, x.array), dims=(axis,))
+        repeats = counts.reshape(()).item()
     count = as_int(repeats, "repeats")
     check_counts((count,), "repeat_interleave")
-    check_size(
-        "repeat_interleave",
-        [size * count if dim == axis else size for dim, size in enumerate(x.array.shape)],
-        x.array.itemsize,
-    )
+    whole = [size * count if dim == axis else size for dim, size in enumerate(x.array.shape)]
+    check_size("repeat_interleave", whole, x.array.itemsize)
     return _repeat_interleave(x, repeats=count, dim=axis)
 
 

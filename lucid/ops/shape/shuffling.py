@@ -92,5 +92,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             f"channel_shuffle: expected groups to be at least 1 and to divide the {shape[1]} channels, got {groups}"
         )
     apart = reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
-    order = (0, 2, 1, *range(3, len(shape) + 1))
-    return reshape(clone(permute(apart, order)), shape)
+    return reshape(clone(permute(apart, (0, 2, 1, *range(3, len(shape) + 1)))), shape)

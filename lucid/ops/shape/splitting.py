@@ -106,7 +106,8 @@ def _unbind_grad(xp: ModuleType, *parts: Array | None, shape: Ints, dtype: np.dt
 
 
 @_unbind_grad.vjp
-def _unbind_grad_vjp(m: Namespace, grad: Array, dim: int, needs: tuple[bool, ...]) -> Any:
+def slices_of(m: Namespace, grad: Array, dim: int, needs: tuple[bool, ...]) -> Any:
+    """Return the gradients of tensors that were stacked along `dim`, of those that need one."""
     return parts_of(m, grad, dim, range(len(needs)), needs)
 
 
@@ -190,8 +191,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     parts = as_int(indices_or_sections, "sections")
     if parts <= 0:
         raise ShapeError(f"tensor_split: expected a number of parts above zero, got {parts}")
-    sizes = tuple([length // parts + (k < length % parts) for k in range(parts)])
-    return _split(input, sizes=sizes, dim=axis)
+    return _split(input, sizes=tuple([length // parts + (k < length % parts) for k in range(parts)]), dim=axis)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:

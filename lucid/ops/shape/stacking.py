@@ -91,8 +91,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    parts = together(tensors, "column_stack")
-    return cat([t if t.array.ndim > 1 else reshape(t, t.array.size, 1) for t in parts], 1)
+    return cat([t if t.array.ndim > 1 else reshape(t, t.array.size, 1) for t in together(tensors, "column_stack")], 1)
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -124,8 +123,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     width, before = sum(part.array.shape[1] for part in parts), 0
     rows: list[Any] = []
     for part in parts:
-        after = width - before - part.array.shape[1]
-        rows.append(pad(part, (before, after)))
+        rows.append(pad(part, (before, width - before - part.array.shape[1])))
         before += part.array.shape[1]
     return cat(rows, 0)
 
@@ -174,5 +172,4 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     total = math.comb(array.size + count - 1 if repeated and array.size else array.size, count)
     check_size("combinations", (total, count), 8)
     places = np.fromiter(itertools.chain.from_iterable(sets(range(array.size), count)), np.int64, total * count)
-    chosen = index_select(input, 0, wrap(asarray(places, device=device_of(array))))
-    return reshape(chosen, total, count)
+    return reshape(index_select(input, 0, wrap(asarray(places, device=device_of(array)))), total, count)

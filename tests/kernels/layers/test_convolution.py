@@ -9,9 +9,11 @@ import lucid
 from lucid.backends import cudnn as switch
 from lucid.base import gpu
 from lucid.nn import functional
-from lucid.ops.layers import convolution_cuda as on_cuda
+from lucid.ops.layers import convolution_primitives
+from lucid.ops.layers.convolution_primitives import convolution, convolution_input_grad, convolution_weight_grad
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
+forward, input_grad, weight_grad = convolution.kernel, convolution_input_grad.kernel, convolution_weight_grad.kernel
 pytestmark = pytest.mark.gpu
 every_float = pytest.mark.parametrize("dtype", FLOATS)
 
@@ -84,9 +86,9 @@ class Reference:
 def check(r, dtype):
     """Compare the three functions with the reference."""
     x, weight, bias, g = (on_device(a, dtype).array for a in (r.x, r.weight, r.bias, r.g))
-    assert_near(on_cuda.forward(x, weight, bias, out=r.out, **r.settings), r.forward(), dtype)
-    assert_near(on_cuda.input_grad(g, weight, size=r.x.shape[2:], **r.settings), r.input_grad(), dtype)
-    assert_near(on_cuda.weight_grad(g, x, kernel=r.weight.shape[2:], **r.settings), r.weight_grad(), dtype)
+    assert_near(forward(x, weight, bias, out=r.out, **r.settings), r.forward(), dtype)
+    assert_near(input_grad(g, weight, size=r.x.shape[2:], **r.settings), r.input_grad(), dtype)
+    assert_near(weight_grad(g, x, kernel=r.weight.shape[2:], **r.settings), r.weight_grad(), dtype)
 
 
 @every_float
@@ -100,7 +102,7 @@ def test_values(case, dtype, rng):
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_blocks(case, dtype, rng, monkeypatch):
     """Columns are made for as many images at a time as fit, with the same results."""
-    monkeypatch.setattr(on_cuda, "BLOCK", 1)
+    monkeypatch.setattr(convolution_primitives, "CUDA_BLOCK", 1)
     check(Reference(case, dtype, rng), dtype)
 
 
@@ -110,13 +112,13 @@ def test_memory(rng, monkeypatch):
     weight = on_device(rng.standard_normal((2, 4, 5, 5)), "float32").array
     settings = {"stride": (1, 1), "before": (2, 2), "dilation": (1, 1), "groups": 1}
     image = 4 * 25 * 256 * 4
-    monkeypatch.setattr(on_cuda, "BLOCK", 3 * image)
+    monkeypatch.setattr(convolution_primitives, "CUDA_BLOCK", 3 * image)
     monkeypatch.setattr(switch, "enabled", False)
-    y = on_cuda.forward(x, weight, None, out=(16, 16), **settings)
+    y = forward(x, weight, None, out=(16, 16), **settings)
     for run in (
-        lambda: on_cuda.forward(x, weight, None, out=(16, 16), **settings),
-        lambda: on_cuda.input_grad(y, weight, size=(16, 16), **settings),
-        lambda: on_cuda.weight_grad(y, x, kernel=(5, 5), **settings),
+        lambda: forward(x, weight, None, out=(16, 16), **settings),
+        lambda: input_grad(y, weight, size=(16, 16), **settings),
+        lambda: weight_grad(y, x, kernel=(5, 5), **settings),
     ):
         lucid.cuda.reset_peak_memory_stats()
         before = lucid.cuda.memory_allocated()
@@ -141,9 +143,9 @@ def test_layouts(layout, groups, rng):
     weight = on_device(rng.standard_normal((3, 3, 4 // groups, 4)), "float32").array.transpose(3, 2, 0, 1)
     settings = {"stride": (1, 1), "before": (1, 1), "dilation": (1, 1), "groups": groups}
     for function, first, second, more in (
-        (lambda a, b, **s: on_cuda.forward(a, b, None, **s), x, weight, {"out": x.shape[2:]}),
-        (on_cuda.input_grad, g, weight, {"size": g.shape[2:]}),
-        (on_cuda.weight_grad, g, x, {"kernel": (3, 3)}),
+        (lambda a, b, **s: forward(a, b, None, **s), x, weight, {"out": x.shape[2:]}),
+        (input_grad, g, weight, {"size": g.shape[2:]}),
+        (weight_grad, g, x, {"kernel": (3, 3)}),
     ):
         wanted = function(first.copy("C"), second.copy("C"), **more, **settings)
         np.testing.assert_array_equal(function(first, second, **more, **settings).get(), wanted.get())

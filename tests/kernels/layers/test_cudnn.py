@@ -14,7 +14,7 @@ from lucid.base import gpu
 from lucid.cuda.libraries import cudnn, cudnn_attention, cudnn_convolution
 from lucid.nn.functional import scaled_dot_product_attention
 from lucid.ops.layers import attention_cuda as on_cuda
-from lucid.ops.layers import convolution_cuda
+from lucid.ops.layers.convolution_primitives import convolution
 from tests.kernels.layers.attention_cases import CASES, Reference
 from tests.kernels.layers.cudnn_stand_in import STAGES, WORKSPACE, Package
 from tests.kernels.near import assert_near, on_device
@@ -351,7 +351,7 @@ def test_convolution_of_volumes(package, monkeypatch, rng):
     """Volumes go to cuDNN as they are, with one number for each dimension, and get their bias behind it."""
     settings = {"out": (2, 3, 2), "stride": (1, 2, 3), "before": (1, 0, 2), "dilation": (2, 1, 1), "groups": 1}
     x, weight = (on_device(np.zeros(shape), "float32").array for shape in ((2, 3, 3, 7, 4), (4, 3, 2, 3, 5)))
-    assert convolution_cuda.forward(x, weight, None, **settings).shape == (2, 4, 2, 3, 2)
+    assert convolution.kernel(x, weight, None, **settings).shape == (2, 4, 2, 3, 2)
     (given,) = package.called("conv_fprop")
     assert (given["pre_padding"], given["post_padding"]) == ((1, 0, 2), (0, 0, 2))
     assert (given["stride"], given["dilation"]) == ((1, 2, 3), (2, 1, 1))
@@ -361,7 +361,7 @@ def test_convolution_of_volumes(package, monkeypatch, rng):
     bias = on_device(rng.standard_normal(4), "float32").array
     wanted = made.get() + bias.get().reshape(4, 1, 1, 1)
     monkeypatch.setattr(cudnn_convolution, "forward", lambda *operands, **settings: made.copy())
-    np.testing.assert_array_equal(convolution_cuda.forward(x, weight, bias, **settings).get(), wanted)
+    np.testing.assert_array_equal(convolution.kernel(x, weight, bias, **settings).get(), wanted)
 
 
 def test_convolutions_left_to_kernels(package):

@@ -11,8 +11,8 @@ import lucid
 from lucid.base import gpu
 from lucid.nn import functional
 from lucid.ops.layers.windows import axes_of
-from lucid.ops.pooling import pooling_cuda as on_cuda
-from lucid.ops.pooling import pooling_primitives
+from lucid.ops.pooling import adaptive
+from lucid.ops.pooling import pooling_primitives as primitives
 from lucid.ops.pooling.pooling import windows_over
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
@@ -73,13 +73,13 @@ def test_max(case, dtype, rng):
         for k, (_, at) in enumerate(met):
             dx[..., *at] += np.where(best == k, upstream[..., *window], 0)
     array = on_device(x, dtype).array
-    got, number = on_cuda.max_pool(array, axes=axes)
-    assert number.dtype == pooling_primitives.tap_dtype(axes)
+    got, number = primitives.max_pool.kernel(array, axes=axes)
+    assert number.dtype == primitives.tap_dtype(axes)
     np.testing.assert_array_equal(number.get(), which)
     assert_near(got, values, dtype)
     g = on_device(upstream, dtype).array
-    assert_near(on_cuda.max_pool_grad(g, number, axes=axes), dx, dtype)
-    np.testing.assert_array_equal(on_cuda.max_pool_select(array, number, axes=axes).get(), got.get())
+    assert_near(primitives.max_pool_grad.kernel(g, number, axes=axes), dx, dtype)
+    np.testing.assert_array_equal(primitives.max_pool_select.kernel(array, number, axes=axes).get(), got.get())
 
 
 @every_float
@@ -103,8 +103,8 @@ def test_mean(case, dtype, divisor, padded, rng):
         for _, at in met:
             dx[..., *at] += upstream[..., *window] / count
     settings = {"axes": axes, "divisor": divisor, "padded": padded}
-    assert_near(on_cuda.avg_pool(on_device(x, dtype).array, **settings), out, dtype)
-    assert_near(on_cuda.avg_pool_grad(on_device(upstream, dtype).array, **settings), dx, dtype)
+    assert_near(primitives.avg_pool.kernel(on_device(x, dtype).array, **settings), out, dtype)
+    assert_near(primitives.avg_pool_grad.kernel(on_device(upstream, dtype).array, **settings), dx, dtype)
 
 
 # Sizes and parts that do not divide them, more parts than elements, sequences, one part.
@@ -124,8 +124,8 @@ def test_parts(case, dtype, rng):
         inside = x[..., *ranges].reshape(2, 3, -1)
         means[..., *part] = inside.mean(-1)
         dx[..., *ranges] += g[..., *part].reshape(2, 3, *[1] * len(parts)) / inside.shape[-1]
-    assert_near(on_cuda.part_means(on_device(x, dtype).array, parts, spread=False), means, dtype)
-    assert_near(on_cuda.part_means(on_device(g, dtype).array, sizes, spread=True), dx, dtype)
+    assert_near(adaptive._part_means(on_device(x, dtype).array, parts, spread=False), means, dtype)
+    assert_near(adaptive._part_means(on_device(g, dtype).array, sizes, spread=True), dx, dtype)
 
 
 def test_parts_of_long_sequences(rng):
@@ -134,7 +134,7 @@ def test_parts_of_long_sequences(rng):
     x = rng.integers(-9, 10, (1, size)).astype(float)
     number, sums = np.arange(parts), np.concatenate([[0], np.cumsum(x)])
     begin, end = number * size // parts, -(-(number + 1) * size // parts)
-    got = on_cuda.part_means(on_device(x, "float32").array, (parts,), spread=False)
+    got = adaptive._part_means(on_device(x, "float32").array, (parts,), spread=False)
     assert_near(got, ((sums[end] - sums[begin]) / (end - begin))[None], "float32")
 
 
@@ -153,14 +153,14 @@ def test_layouts(layout, rng):
     mean = {"axes": axes, "divisor": None, "padded": False}
     upstream = x[:, :, : axes[0].out, : axes[1].out]
     copy, upstream_copy = x.copy("C"), upstream.copy("C")
-    _, which = on_cuda.max_pool(copy, axes=axes)
+    _, which = primitives.max_pool.kernel(copy, axes=axes)
     for function, array, other in (
-        (lambda a: on_cuda.max_pool(a, axes=axes)[0], x, copy),
-        (lambda a: on_cuda.max_pool_select(a, which, axes=axes), x, copy),
-        (lambda a: on_cuda.avg_pool(a, **mean), x, copy),
-        (lambda a: on_cuda.part_means(a, (3, 2), spread=False), x, copy),
-        (lambda a: on_cuda.max_pool_grad(a, which, axes=axes), upstream, upstream_copy),
-        (lambda a: on_cuda.avg_pool_grad(a, **mean), upstream, upstream_copy),
+        (lambda a: primitives.max_pool.kernel(a, axes=axes)[0], x, copy),
+        (lambda a: primitives.max_pool_select.kernel(a, which, axes=axes), x, copy),
+        (lambda a: primitives.avg_pool.kernel(a, **mean), x, copy),
+        (lambda a: adaptive._part_means(a, (3, 2), spread=False), x, copy),
+        (lambda a: primitives.max_pool_grad.kernel(a, which, axes=axes), upstream, upstream_copy),
+        (lambda a: primitives.avg_pool_grad.kernel(a, **mean), upstream, upstream_copy),
     ):
         np.testing.assert_array_equal(function(array).get(), function(other).get())
 
@@ -189,4 +189,4 @@ def test_empty():
 def test_more_places_than_numbers():
     """Windows of more than 65536 places, which no kernel numbers, are left to the array library."""
     x = on_device(np.zeros((1, 1, 70_001)), "float32").array
-    assert on_cuda.max_pool(x, axes=axes_of((70_001,), (2,), (70_000,), (1,), (0,), (1,))) is NotImplemented
+    assert primitives.max_pool.kernel(x, axes=axes_of((70_001,), (2,), (70_000,), (1,), (0,), (1,))) is NotImplemented

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.cuda.launch import reduction
-from lucid.ops.layers import batch_normalisation_cuda, normalisation_cuda
-from lucid.ops.reduction import cumulative_cuda
+from lucid.ops.layers import batch_normalisation_cuda
 from tests.stress.rounding import ROWS, errors_of
 
 pytestmark = pytest.mark.gpu
@@ -20,11 +19,9 @@ MANY, MORE = 8221, 12347
 def small_device(monkeypatch):
     """Launch few threads, so that each has as many terms as on a large device of arrays that fill its memory."""
     monkeypatch.setattr(reduction, "BLOCK", 32)
-    for module in (reduction, cumulative_cuda):
-        monkeypatch.setattr(module, "FULL", 1)
+    monkeypatch.setattr(reduction, "FULL", 1)
     monkeypatch.setattr(reduction, "FEW", 1)
-    for module in (batch_normalisation_cuda, normalisation_cuda):
-        monkeypatch.setattr(module, "BLOCKS", 1)
+    monkeypatch.setattr(batch_normalisation_cuda, "BLOCKS", 1)
 
 
 @pytest.mark.parametrize(("length", "width"), [(MORE, 1), (MANY, 2)])

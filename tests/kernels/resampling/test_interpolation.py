@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.base import gpu
-from lucid.ops.resampling import interpolation_cuda as on_cuda
-from lucid.ops.resampling.taps import Axis, taps
+from lucid.ops.resampling.interpolation import Axis, interpolated, interpolated_grad, taps
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu
@@ -52,8 +51,8 @@ def test_sizes(case, dtype, rng):
     matrices = [matrix_of(axis) for axis in axes]
     x = rounded(rng.standard_normal((2, 3, *[axis.size for axis in axes])), dtype)
     g = rounded(rng.standard_normal((2, 3, *[axis.out for axis in axes])), dtype)
-    assert_near(on_cuda.interpolated(on_device(x, dtype).array, axes=axes), resized(x, matrices), dtype, 4)
-    back = on_cuda.interpolated_grad(on_device(g, dtype).array, axes=axes)
+    assert_near(interpolated.kernel(on_device(x, dtype).array, axes=axes), resized(x, matrices), dtype, 4)
+    back = interpolated_grad.kernel(on_device(g, dtype).array, axes=axes)
     assert_near(back, resized(g, [matrix.T for matrix in matrices]), dtype, 4)
 
 
@@ -62,13 +61,13 @@ def test_layouts(rng):
     x = on_device(rng.standard_normal((4, 3, 8, 6)), "float32").array
     axes = (Axis("cubic", 6, 9, 6 / 9, 0.5), Axis("cubic", 8, 5, 8 / 5, 0.5))
     for view in (x.swapaxes(0, 1).swapaxes(-1, -2), x[:, ::-1, ::-1].swapaxes(-1, -2), x.transpose(1, 0, 3, 2)):
-        got = on_cuda.interpolated(view, axes=axes)
-        np.testing.assert_array_equal(got.get(), on_cuda.interpolated(view.copy("C"), axes=axes).get())
+        got = interpolated.kernel(view, axes=axes)
+        np.testing.assert_array_equal(got.get(), interpolated.kernel(view.copy("C"), axes=axes).get())
 
 
 def test_what_has_no_kernel():
     """Integers, and sizes of which float32 does not hold the positions, are left to the array library."""
     x = gpu.cupy().zeros((1, 1, 3), np.uint8)
-    assert on_cuda.interpolated(x, axes=(Axis("nearest", 3, 6, 0.5, 0.0),)) is NotImplemented
+    assert interpolated.kernel(x, axes=(Axis("nearest", 3, 6, 0.5, 0.0),)) is NotImplemented
     y = gpu.cupy().zeros((1, 1, 3), np.float32)
-    assert on_cuda.interpolated(y, axes=(Axis("nearest", 3, 2**23, 3 / 2**23, 0.0),)) is NotImplemented
+    assert interpolated.kernel(y, axes=(Axis("nearest", 3, 2**23, 3 / 2**23, 0.0),)) is NotImplemented

@@ -62,7 +62,7 @@ def test_block_reductions(device, rng, name, block, seed):
             }
             sum = block_sum(sum);
             const R threads = block_sum((R)1);
-            most = block_max(most), least = block_min(least);
+            most = block_max(most), least = block_reduce(least, Limits<R>::greatest(), Min());
             double* mine = out + 4 * (blockIdx.x * blockDim.x * blockDim.y + thread_of_block());
             mine[0] = sum, mine[1] = most, mine[2] = least, mine[3] = threads;
         }""",
@@ -87,8 +87,8 @@ def test_argmax_by_shuffled_structs(device, rng):
         extern "C" __global__ void f(const float* x, long long* out, int n) {
             Place<float> best = {Limits<float>::least(), 0x7fffffffffffffffLL};
             for (long long i = threadIdx.x; i < n; i += blockDim.x)
-                best = FirstMax()(best, Place<float>{x[blockIdx.x * n + i], i});
-            best = block_reduce(best, Place<float>{Limits<float>::least(), 0x7fffffffffffffffLL}, FirstMax());
+                best = First<true>()(best, Place<float>{x[blockIdx.x * n + i], i});
+            best = block_reduce(best, Place<float>{Limits<float>::least(), 0x7fffffffffffffffLL}, First<true>());
             if (threadIdx.x == 0) out[blockIdx.x] = best.index;
         }""",
         "PPi",
