@@ -163,7 +163,7 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
         return computed(name, function, args, kwargs)
     arguments = bound(name, rule, function, args, kwargs)
     try:
-        result = rule.function(**arguments)
+        result = rule.function(**{key: value for key, value in arguments.items() if rule.names[key]})
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     return settled(apart(result, (*args, *kwargs.values())), ())

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import plain
 from lucid.scipy.rules.rule import Array, as_array, in_dtype, put
 from lucid.tensor.numpy_calls.operands import axis_in, is_tensor
 
@@ -46,7 +45,7 @@ def extended(x: Array, axis: int, before: int, after: int, mode: str, cval: Arra
             shape = [count if k == axis else n for k, n in enumerate(x.shape)]
             return [filled(x, shape, cval)]
         places = place_in(np.arange(start, start + count), size, mode)
-        return [lnp.take(x, put(places, plain(x)), axis=axis)]
+        return [lnp.take(x, put(places, x), axis=axis)]
 
     parts = [*beyond(-before, before), x, *beyond(size, after)]
     return parts[0] if len(parts) == 1 else lnp.concatenate(parts, axis)
@@ -56,4 +55,4 @@ def filled(x: Array, shape: list[int], value: Array) -> Any:
     """Return a constant in a shape, beside an array and in its dtype; a recorded one is broadcast."""
     if is_tensor(value):
         return lnp.broadcast_to(in_dtype(as_array(value), x.dtype), shape)
-    return put(np.full(shape, value, x.dtype), plain(x))
+    return put(np.full(shape, value, x.dtype), x)

@@ -15,17 +15,14 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
-from lucid.numpy.border import plain
 from lucid.ops.base.promotion import promote_to_tensors
+from lucid.ops.decomposition.operands import adjoint
 from lucid.ops.elementwise import arithmetic
-from lucid.ops.elementwise.complex import conj
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
-from lucid.ops.shape.axes import swapaxes
 from lucid.ops.shape.joining import cat
 from lucid.scipy.rules.products import like_operand
-from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, host, host_library, in_double, put, recorded, rule
+from lucid.scipy.rules.rule import Array, host, host_library, in_double, in_one_dtype, put, recorded, rule
 from lucid.tensor.numpy_calls.protocols import REMEDIES
 
 if TYPE_CHECKING:
@@ -36,11 +33,6 @@ for _kind in ("continuous", "discrete"):
         f"solve it of values without a gradient, and take a step of Newton's from there by solve_{_kind}_lyapunov, "
         "which has the gradient of the solution"
     )
-
-
-def adjoint(x: Tensor) -> Any:
-    """Return the conjugate transpose of matrices."""
-    return conj(swapaxes(x, -1, -2))
 
 
 class SylvesterSolution(Function):
@@ -126,11 +118,11 @@ def solve_discrete_lyapunov(a: Array, q: Array, method: str | None = None) -> An
     """Return ``scipy.linalg.solve_discrete_lyapunov``."""
     a, q = in_double(a, q)
     size = a.shape[-1]
-    unit = put(np.eye(size), plain(a))
+    unit = put(np.eye(size), a)
     if method == "direct" or (method is None and size < 10):
         products = a[..., :, None, :, None] * lnp.conj(a)[..., None, :, None, :]
         count = size * size
-        whole = put(np.eye(count), plain(a)) - lnp.reshape(products, (*a.shape[:-2], count, count))
+        whole = put(np.eye(count), a) - lnp.reshape(products, (*a.shape[:-2], count, count))
         solution = lnp.linalg.solve(whole, lnp.reshape(q, (*q.shape[:-2], count, 1)))
         return lnp.reshape(solution, (*solution.shape[:-2], size, size))
     if method not in {None, "bilinear"}:

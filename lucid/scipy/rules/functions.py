@@ -19,8 +19,7 @@ from lucid.base import gpu
 from lucid.numpy.border import plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
-from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, in_double, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, in_double, in_one_dtype, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in, is_recorded
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
@@ -125,7 +124,7 @@ def polygamma(n: Array, x: Array) -> Any:
         orders, x = np.broadcast_to(orders, shape), lnp.broadcast_to(x, shape)
         total = x * 0.0
         for each in np.unique(orders).tolist():
-            is_one = put(orders == each, plain(x))
+            is_one = put(orders == each, x)
             # the others may be at a pole
             total = lnp.where(is_one, polygamma(each, lnp.where(is_one, x, 1.0)), total)
         return total
@@ -181,7 +180,7 @@ def _enter_spherical(name: str, parity: int) -> None:
 
     def function(n: Array, z: Array, derivative: bool = False) -> Any:
         (z,) = in_one_dtype(z)
-        orders = put(np.asarray(host(n), np.int64), plain(z))
+        orders = put(np.asarray(host(n), np.int64), z)
         op = partial(by_op, SLOPES[f"_{name}"][-1]) if derivative else partial(by_ufunc, f"_{name}")
         if z.dtype.kind == "c":
             return op(orders, z)

@@ -47,7 +47,7 @@ class Rule(NamedTuple):
     function : callable
         It gets its operands as tensors; Python's numbers, and None, stay what they are.
     names : dict of str to str
-        NumPy's parameters that are taken, in order, and what `function` calls each.
+        NumPy's parameters that are taken, in order, and what `function` calls each; "" of one that changes no result.
     operands : dict of str to str
         Which of these may be recorded: ``"*"`` an array that comes to the common dtype of all such, ``"?"`` one that
         keeps its own, ``"**"`` a sequence of arrays that come to the common dtype, ``"+"`` what is passed as it is,

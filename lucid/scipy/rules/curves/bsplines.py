@@ -202,7 +202,7 @@ def derivatives(condition: Array, y: Array) -> list[tuple[int, Any]]:
         if condition not in ALIASES:
             raise ValueError(f"Unknown boundary condition : {condition}")
         return [(ALIASES[condition], y[0] * 0.0)]
-    return [(order, put(in_double(value)[0], plain(y))) for order, value in condition]
+    return [(order, put(in_double(value)[0], y)) for order, value in condition]
 
 
 @rule("interpolate.make_interp_spline")
@@ -265,5 +265,5 @@ def collocation(t: Array, k: int, count: int, x: Array, starts: list[Any], stops
     is_inside = (row >= 0) & (row <= 2 * k)
     order = np.full((2 * k + 1, count), column.size)
     order[row[is_inside], column[is_inside]] = np.flatnonzero(is_inside)
-    line = lnp.concatenate([lnp.reshape(weights, (-1,)), put(np.zeros(1), plain(weights))])
-    return lnp.take(line, put(order, plain(weights)))
+    line = lnp.concatenate([lnp.reshape(weights, (-1,)), put(np.zeros(1), weights)])
+    return lnp.take(line, put(order, weights))

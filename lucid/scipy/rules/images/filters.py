@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
+import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -117,7 +119,7 @@ def gaussian_weights(sigma: Number, order: int, radius: int, like: Array) -> Any
     """Return samples of a derivative of the normal density, normalized so that those of the density sum to one."""
     if order < 0:
         raise ValueError("order must be non-negative")
-    x = put(np.arange(-radius, radius + 1.0), plain(like))
+    x = put(np.arange(-radius, radius + 1.0), like)
     inverse = 1 / lnp.square(as_array(sigma)) if lnp.ndim(sigma) == 0 and not isinstance(sigma, float) else 1 / sigma**2
     weights = lnp.exp(x * x * inverse * -0.5)
     weights = weights / lnp.sum(weights)
@@ -178,7 +180,7 @@ def uniform_weights(size: int, like: Array) -> Any:
     """Return equal weights with sum one."""
     if size < 1:
         raise RuntimeError("incorrect filter size")
-    return put(np.full(size, 1 / size), plain(like))
+    return put(np.full(size, 1 / size), like)
 
 
 @rule("ndimage.uniform_filter1d")
@@ -208,7 +210,7 @@ def uniform_filter(
     return x
 
 
-def _slope_filter(name: str, smoothing: list[float]) -> Any:
+def _enter_slopes(name: str, smoothing: list[float]) -> None:
     @rule(f"ndimage.{name}")
     def function(input: Array, axis: int = -1, mode: PerAxis = "reflect", cval: Number = 0.0) -> Any:
         """Return differences along an axis, smoothed along the others."""
@@ -217,35 +219,25 @@ def _slope_filter(name: str, smoothing: list[float]) -> Any:
         modes = for_each(mode, x.ndim)
         # the differences first: what is smoothed then has differences beyond the edges that are `cval` again
         for k in sorted(range(x.ndim), key=lambda k: k != axis):
-            w = put(np.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), plain(x))
+            w = put(np.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), x)
             x = filtered(x, w, [k], modes[k], cval, 0, turned=False)
         return x
 
-    return function
 
-
-prewitt = _slope_filter("prewitt", [1.0, 1.0, 1.0])
-sobel = _slope_filter("sobel", [1.0, 2.0, 1.0])
-
-
-def _summed(second: Callable[[Array, int, str], Any], x: Array, mode: PerAxis, along: list[int]) -> Any:
-    total: Any = None if along else lnp.copy(x)  # what no axis is filtered along stays as it is
-    for axis, m in zip(along, for_each(mode, len(along)), strict=True):
-        part = second(x, axis, m)
-        total = part if total is None else total + part
-    return total
+_enter_slopes("prewitt", [1.0, 1.0, 1.0])
+_enter_slopes("sobel", [1.0, 2.0, 1.0])
 
 
 @rule("ndimage.laplace")
 def laplace(input: Array, mode: PerAxis = "reflect", cval: Number = 0.0, *, axes: PerAxis = None) -> Any:
     """Return ``scipy.ndimage.laplace``."""
     (x,) = real_or_complex("ndimage.laplace", input)
-    w = put(np.asarray([1.0, -2.0, 1.0]), plain(x))
-
-    def second(x: Array, axis: int, mode: str) -> Any:
-        return filtered(x, w, [axis], mode, cval, 0, turned=False)
-
-    return _summed(second, x, mode, axes_of(axes, x.ndim))
+    w = put(np.asarray([1.0, -2.0, 1.0]), x)
+    along = axes_of(axes, x.ndim)
+    modes = for_each(mode, len(along))
+    parts = [filtered(x, w, [axis], m, cval, 0, turned=False) for axis, m in zip(along, modes, strict=True)]
+    # what no axis is filtered along stays as it is
+    return functools.reduce(operator.add, parts) if parts else lnp.copy(x)
 
 
 def _gaussian_parts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,30 +137,15 @@ def percentile_filter(
     return ranked(rank, input, size, footprint, mode, cval, origin, axes)
 
 
-@rule("ndimage.median_filter")
-def median_filter(
+def ranked(
+    rank: Callable[[int], int],
     input: Array,
     size: PerAxis = None,
     footprint: Array = None,
     mode: str = "reflect",
     cval: Number = 0.0,
     origin: PerAxis = 0,
-    *,
     axes: PerAxis = None,
-) -> Any:
-    """Return ``scipy.ndimage.median_filter``."""
-    return ranked(lambda count: count // 2, input, size, footprint, mode, cval, origin, axes)
-
-
-def ranked(
-    rank: Callable[[int], int],
-    input: Array,
-    size: PerAxis,
-    footprint: Array,
-    mode: str,
-    cval: Number,
-    origin: PerAxis,
-    axes: PerAxis,
 ) -> Any:
     """Return the elements of a rank, a function of the windows' size, in windows."""
     (x,) = arrays(input)
@@ -171,6 +157,9 @@ def ranked(
     if x.ndim != 1 or chosen % count in {0, count - 1}:
         check_precision(x)
     return lnp.sort(parts, axis=-1)[..., chosen]
+
+
+rule("ndimage.median_filter")(functools.partial(ranked, lambda count: count // 2))
 
 
 def median_of_parts(x: Array, sizes: Sequence[int]) -> Any:

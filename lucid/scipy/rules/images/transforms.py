@@ -41,7 +41,7 @@ def read(
 
     def of_reals(x: Array, cval: Array) -> Any:
         c, around = prefiltered(x, order, len(places), mode, cval, prefilter=prefilter)
-        moved = [in_dtype(place, lnp.dtype("f8")) + float(around) for place in places]
+        moved = [in_dtype(place, np.float64) + float(around) for place in places]
         return reading(c, moved, order, mode, cval)
 
     return in_dtype(of_parts(of_reals, x, cval), x.dtype)
@@ -106,7 +106,7 @@ def affine_transform(
 
 def counting(size: int, like: Array) -> Any:
     """Return the whole numbers below a size, beside an array."""
-    return put(np.arange(float(size)), plain(like))
+    return put(np.arange(float(size)), like)
 
 
 def planes(matrix: Array, offset: Array, shape: Sequence[int], like: Array) -> list[Any]:
@@ -189,13 +189,13 @@ def rotate(
     if reshape:
         bounds = turned @ [[0, 0, sizes[0], sizes[0]], [0, sizes[1], 0, sizes[1]]]
         shape = (np.ptp(bounds, axis=1) + 0.5).astype(int)
-    matrix: Array = put(turned, plain(x))
+    matrix: Array = put(turned, x)
     if is_tensor(angle):
         way = as_array(angle) * (math.pi / 180)
         cosine, sine = lnp.cos(way), lnp.sin(way)
         turn = lnp.stack([lnp.stack([cosine, sine]), lnp.stack([-sine, cosine])])
         matrix = matrix + (turn - plain(turn))
-    offset = put((sizes - 1) / 2, plain(x)) - matrix @ put((shape - 1) / 2, plain(x))
+    offset = put((sizes - 1) / 2, x) - matrix @ put((shape - 1) / 2, x)
     places = planes(matrix, offset, shape.tolist(), x)
     result = read(lnp.moveaxis(x, (first, second), (0, 1)), places, at_places, order, mode, cval, prefilter=prefilter)
     return lnp.moveaxis(result, (0, 1), (first, second))
@@ -218,7 +218,7 @@ def geometric_transform(
     shape = x.shape if output_shape is None else tuple(output_shape)
     rows = [list(mapping(index, *extra_arguments, **(extra_keywords or {}))) for index in np.ndindex(*shape)]
     (places,) = arrays(rows)
-    places = lnp.reshape(put(places, plain(x)), (-1, x.ndim))
+    places = lnp.reshape(put(places, x), (-1, x.ndim))
     return read(
         x, [lnp.reshape(places[:, k], shape) for k in range(x.ndim)], at_places, order, mode, cval, prefilter=prefilter
     )
