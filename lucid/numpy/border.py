@@ -259,7 +259,7 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 
 def names_of(
-    path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any], library: str = "numpy"
+    path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]
 ) -> tuple[Callable[[str], Any], Any]:
     """Return `__getattr__` and `__dir__` of a module that has all names of one of a library's.
 
@@ -271,17 +271,18 @@ def names_of(
         The module's, which keeps what was asked for.
     wrap : callable
         What makes a function of the library's one of the module, by its path.
-    library : str
     """
-    module: Any = importlib.import_module((f"numpy.{path}" if library == "numpy" else path).rstrip("."))
+    is_scipys = path.startswith("scipy")
+    module: Any = importlib.import_module(path if is_scipys else f"numpy.{path}".rstrip("."))
 
     def get(name: str) -> Any:
         try:
             value = getattr(module, name)
         except AttributeError:
-            full = f"{path}.{name}".lstrip(".")
+            owner = "SciPy's" if is_scipys else "NumPy's"
+            hint = cupys(f"{path}.{name}".lstrip("."))
             raise AttributeError(
-                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has {LIBRARIES[library]}{cupys(full)}"
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has {owner}{hint}"
             ) from None
         if callable(value) and not isinstance(value, type):
             value = wrap(f"{path}.{name}".lstrip("."), value)
@@ -339,9 +340,6 @@ def checked_view(name: str, view: object, filled: list[Any]) -> Any:
             "would be missing in the other: fill it before, or use numpy.copy(x)"
         )
     return to_fill(view)
-
-
-LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
 
 
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,4 +34,4 @@ def _returning(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return by_scipys(name, wrapped(name, function))
 
 
-__getattr__, __dir__ = names_of("scipy.interpolate", globals(), _returning, "scipy")
+__getattr__, __dir__ = names_of("scipy.interpolate", globals(), _returning)

@@ -12,7 +12,7 @@ from lucid.errors import LinAlgError
 from lucid.numpy.border import plain
 from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
-from lucid.scipy.rules.banded import banded_solution
+from lucid.scipy.rules.equations import banded_solution, turned
 from lucid.scipy.rules.rule import (
     Array,
     PerAxis,
@@ -158,8 +158,8 @@ def eigh(a: Array, b: Array = None, *, lower: bool = True, eigvals_only: bool = 
         # with b = f f^H, those of f^-1 a f^-H and f^H v
         f = lnp.linalg.cholesky(of_triangle(b, lower=lower))
         half = triangular_solution(f, of_triangle(a, lower=lower), 0, lower=True)
-        values, turned = lnp.linalg.eigh(triangular_solution(f, adjoint(half), 0, lower=True))
-        vectors = triangular_solution(f, turned, 2, lower=True)
+        values, columns = lnp.linalg.eigh(triangular_solution(f, turned(half), 0, lower=True))
+        vectors = triangular_solution(f, columns, 2, lower=True)
     if eigvals_only:
         return values
     if not gpu.is_gpu_array(plain(a)):
@@ -169,11 +169,6 @@ def eigh(a: Array, b: Array = None, *, lower: bool = True, eigvals_only: bool = 
         size = np.abs(along)
         vectors = vectors * np.divide(along, size, out=np.ones_like(along), where=size > 0)
     return values, vectors
-
-
-def adjoint(a: Array) -> Any:
-    """Return the conjugate transpose of matrices."""
-    return lnp.swapaxes(lnp.conj(a) if a.dtype.kind == "c" else a, -1, -2)
 
 
 @rule("linalg.eigvalsh", "a b lower overwrite_a overwrite_b check_finite")

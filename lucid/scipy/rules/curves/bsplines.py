@@ -9,8 +9,8 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import Interpolator, finite, outside_as_nan, with_axis, wrapped_places
+from lucid.scipy.rules.equations import banded_solution
 from lucid.scipy.rules.integrals import over
 from lucid.scipy.rules.rule import Array, host, in_double, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import CubicHermiteSpline, hermite, samples_of
+from lucid.scipy.rules.equations import banded_solution
 from lucid.scipy.rules.rule import Array, as_array, host, in_double, put
 
 KINDS = ("not-a-knot", "periodic", "clamped", "natural")
