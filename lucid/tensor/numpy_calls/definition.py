@@ -23,13 +23,13 @@ from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
     any_recorded,
     dtype_named,
+    is_usual,
     is_whole,
     numpy_dtype,
     operand,
     tensors_in,
     to_one_dtype,
 )
-from lucid.tensor.numpy_calls.options import is_usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -195,17 +195,14 @@ def bound(
                 arguments[keywords] = others
             kwargs = {key: value for key, value in kwargs.items() if key in defaults}
         arguments.update(kwargs)
-    taken: dict[str, Any] = {}
-    for key, value in arguments.items():
-        if key in names:
-            if value is not NO_VALUE:
-                taken[key] = value
-        elif value is not NO_VALUE and not is_usual(key, value, defaults.get(key)):
+    given = {key: value for key, value in arguments.items() if value is not NO_VALUE}
+    for key, value in given.items():
+        if key not in names and not is_usual(key, value, defaults.get(key)):
             raise NumpyCallError(
                 f"{full_name(name)}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or "
                 "use tensor.detach().numpy()"
             )
-    return taken
+    return {key: value for key, value in given.items() if key in names}
 
 
 def applied(

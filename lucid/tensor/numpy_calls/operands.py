@@ -12,7 +12,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.base.arrays import asarray
+from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, result_type
 from lucid.base.gpu import is_gpu_array
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import SupportsIndex, TypeGuard
 
-    from lucid.base.arrays import Array
     from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
 
@@ -113,6 +112,14 @@ def is_recorded(value: object) -> bool:
     return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
 
 
+def is_usual(key: str, value: object, default: object) -> bool:
+    """Return whether an option is the default, or without effect on recorded values, as of a class or a layout."""
+    if isinstance(value, str):
+        return value == default or (key == "order" and value in {"K", "C", "A"})
+    is_true = value is True or value is np.True_
+    return value is default or (key == "subok" and isinstance(value, bool)) or (key == "where" and is_true)
+
+
 SEQUENCES: Any = (list, tuple, deque)
 """Sequences whose entries may be tensors; named tuples and others that inherit from these are such too."""
 
@@ -170,7 +177,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         array = of_known_dtype(in_native_order(value))
         if not array.ndim and like is not None and is_gpu_array(like.array):
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
-            return wrap(asarray(untyped.asarray(array), device=device_of(like.array)))
+            return placed(array, like)
         return borrowed(asarray(array, device=host_beside(like)))
     if is_sequence(value) and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in value]
@@ -238,9 +245,31 @@ def written_as(value: TensorBase, dtype: dtype) -> Any:
     return cast_to(value, dtype)
 
 
-def beside(array: Array, like: TensorBase) -> Any:
-    """Return an array that a rule has computed on the host as a tensor beside `like`, in its dtype."""
-    return cast_to(wrap(asarray(np.asarray(array), device=device_of(like.array))), as_dtype(like.array.dtype))
+def strong_operands(values: Sequence[Any]) -> list[Any]:
+    """Return values as tensors, numbers in dtypes of their own, and lists on the device of the first tensor."""
+    like = next(tensors_in(values), None)
+    return [operand(value, like, strong=True) for value in values]
+
+
+def tensors_of(*values: Operand) -> list[Any]:
+    """Return tensors and numbers, some of them tensors, as tensors: numbers in the dtype of the first of these."""
+    like = next(tensors_in(values))
+    return [tensor_of(value, like) for value in values]
+
+
+def placed(array: object, like: TensorBase) -> Any:
+    """Return an array that a rule has computed on the host as a tensor on the device of `like`."""
+    return wrap(asarray(np.asarray(array), device=device_of(like.array)))
+
+
+def beside(array: object, like: TensorBase) -> Any:
+    """Return such an array in the dtype of `like`, too."""
+    return cast_to(placed(array, like), as_dtype(like.array.dtype))
+
+
+def zeros_for(like: TensorBase, shape: tuple[int, ...] | None = None) -> Any:
+    """Return zeros of the dtype and on the device of a tensor, in its shape or another one."""
+    return wrap(zeros_beside(like.array, shape))
 
 
 def same_kind(made: Any, like: TensorBase) -> Any:

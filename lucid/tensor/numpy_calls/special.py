@@ -28,8 +28,7 @@ from lucid.tensor.numpy_calls.box_cox import (
     inverse_box_cox_less_one,
     relative_exponential,
 )
-from lucid.tensor.numpy_calls.by_scipy import by_scipy
-from lucid.tensor.numpy_calls.known import with_slopes
+from lucid.tensor.numpy_calls.by_scipy import by_scipy, with_slopes
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def _nearer(x: Tensor, wanted: Tensor) -> Any:
 def relative_entropy(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.rel_entr``: ``x * log(x / y)``, infinite outside of its domain."""
     x, y = promote_to_tensors(x, y, at_least_float=True)
-    is_inside = _both(comparison.gt(x, 0), comparison.gt(y, 0))
+    is_inside = logic.logical_and(comparison.gt(x, 0), comparison.gt(y, 0))
     first, second = selection.where(is_inside, x, 1.0), selection.where(is_inside, y, 1.0)
     ratio = division.div(first.detach(), second.detach())
     is_near = logic.logical_and(comparison.gt(ratio, 0.5), comparison.lt(ratio, 2))
@@ -114,7 +113,7 @@ def relative_entropy(x: Tensor, y: Tensor) -> Any:
     excess = selection.where(is_near, division.div(arithmetic.sub(first, second), divisor), 0.0)
     far = arithmetic.sub(exponential.log(first), exponential.log(second))
     inside = arithmetic.mul(first, selection.where(is_near, exponential.log1p(excess), far))
-    is_zero = _both(comparison.eq(x, 0), comparison.ge(y, 0))
+    is_zero = logic.logical_and(comparison.eq(x, 0), comparison.ge(y, 0))
     result = selection.where(is_inside, inside, selection.where(is_zero, 0.0, math.inf))
     is_unknown = logic.logical_or(nonfinite.isnan(x), nonfinite.isnan(y))
     return selection.where(is_unknown, arithmetic.add(x, y), result)
@@ -124,10 +123,6 @@ def divergence(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite outside of its domain."""
     result = relative_entropy(x, y)
     return selection.where(comparison.eq(result, math.inf), result, arithmetic.add(arithmetic.sub(result, x), y))
-
-
-def _both(one: Tensor, other: Tensor) -> Any:
-    return arithmetic.mul(one, other)
 
 
 def huber(delta: Tensor, r: Tensor) -> Any:

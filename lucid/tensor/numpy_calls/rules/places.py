@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
-from lucid.base.arrays import asarray, zeros_beside
-from lucid.base.device import device_of
+from lucid.autograd.base import TensorBase
 from lucid.base.dtype import dtype_of
 from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
@@ -29,8 +27,10 @@ from lucid.tensor.numpy_calls.operands import (
     is_tensor,
     numpy_dtype,
     operand,
+    placed,
     remade,
     tensors_in,
+    zeros_for,
 )
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def selected(
     )
     wanted = numpy_dtype(parts)
     lines = [ravel(cast_to(operand(part, like, strong=True), wanted)) for part in parts]
-    return taken(cat([wrap(zeros_beside(lines[0].array, (1,))), *lines]), order)
+    return taken(cat([zeros_for(lines[0], (1,)), *lines]), order)
 
 
 def taken(line: Tensor, order: Any) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
     if is_sequence(order):
         return type(order)([taken(line, each) for each in order])
-    return getitem(line, wrap(asarray(np.asarray(order, order="C"), device=device_of(line.array))))
+    return getitem(line, placed(np.asarray(order, order="C"), line))
 
 
 def plain(value: Any) -> Any:

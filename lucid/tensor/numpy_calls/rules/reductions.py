@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray
-from lucid.base.device import device_of
 from lucid.base.dtype import float64
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
@@ -24,11 +21,12 @@ from lucid.tensor.numpy_calls.operands import (
     axis_in,
     dtype_named,
     is_tensor,
+    placed,
     tensor_of,
     untyped,
     written_as,
 )
-from lucid.tensor.numpy_calls.ufuncs import UFUNCS
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -183,17 +181,8 @@ def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: obj
 
 def at_index(line: Tensor, index: Array) -> Any:
     """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
-    places = wrap(asarray(np.asarray(index)[..., None], device=device_of(line.array)))
+    places = placed(np.asarray(index)[..., None], line)
     return reshape.squeeze(take_along_dim(line, places, -1), -1)
-
-
-def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], place: Callable[..., Any]) -> Any:
-    """Return extremes; of complex numbers in NumPy's order, by the real part and then the imaginary one."""
-    if a.array.dtype.kind != "c":
-        return reduce(*over(a, axis, keepdims))
-    return over_axes(
-        lambda x, dim: at_index(axes.movedim(x, dim, -1), place(x.numpy(force=True), dim)), a, axis, keepdims
-    )
 
 
 def from_initial(a: Tensor, axis: Axis, keepdims: bool, initial: Initial, reduce: Callable[[], Any], name: str) -> Any:
@@ -206,20 +195,23 @@ def from_initial(a: Tensor, axis: Axis, keepdims: bool, initial: Initial, reduce
     return with_initial(a, reduce(), initial, UFUNCS[name])
 
 
-@rule("max amax", "*a axis keepdims +initial")
-def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
-    """Return ``numpy.max``."""
-    return from_initial(
-        a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amax, np.argmax), "maximum"
-    )
+def enter_extreme(names: str, op: Callable[..., Any], place: Callable[..., Any], ufunc: str) -> Callable[..., Any]:
+    """Enter extremes, and return their function; of complex numbers by the real part and then the imaginary one."""
+
+    def along_one(x: Tensor, dim: int) -> Any:
+        return at_index(axes.movedim(x, dim, -1), place(x.numpy(force=True), dim))
+
+    def extreme(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
+        def reduced() -> Any:
+            return over_axes(along_one, a, axis, keepdims) if is_complex(a) else op(*over(a, axis, keepdims))
+
+        return from_initial(a, axis, keepdims, initial, reduced, ufunc)
+
+    return rule(names, "*a axis keepdims +initial")(extreme)
 
 
-@rule("min amin", "*a axis keepdims +initial")
-def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
-    """Return ``numpy.min``."""
-    return from_initial(
-        a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amin, np.argmin), "minimum"
-    )
+largest = enter_extreme("max amax", extremes.amax, np.argmax, "maximum")
+smallest = enter_extreme("min amin", extremes.amin, np.argmin, "minimum")
 
 
 def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any]) -> Any:
@@ -363,7 +355,7 @@ def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufu
     is_new = (now != before) & ~(np.isnan(now) & np.isnan(before))
     index = np.zeros(reached.shape, np.int64)
     index[..., 1:] = untyped.maximum.accumulate(is_new * np.arange(1, reached.shape[-1]), -1)
-    place = wrap(asarray(index, device=device_of(a.array)))
+    place = placed(index, a)
     return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
 
 
