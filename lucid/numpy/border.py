@@ -258,9 +258,7 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 # ---- out ----
 
 
-def names_of(
-    path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]
-) -> tuple[Callable[[str], Any], Any]:
+def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]) -> tuple[Callable[[str], Any], Any]:
     """Return `__getattr__` and `__dir__` of a module that has all names of one of a library's.
 
     Parameters

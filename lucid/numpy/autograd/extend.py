@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import shown
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import TensorBase
 from lucid.autograd.borrowing import counter_of
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.structure import map_leaves, paired
 from lucid.autograd.modes.state import enable_grad
-from lucid.base.arrays import copied, zeros_beside
+from lucid.autograd.products import zeros_of
+from lucid.base.arrays import copied
 from lucid.errors import ArgumentError, InplaceError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, outside, recorded
+from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, name_of, outside, recorded
 from lucid.numpy.autograd.products import make_vjp
 from lucid.numpy.border import plain
 from lucid.numpy.writes import is_plain
@@ -201,16 +202,6 @@ def is_traced(leaf: object) -> bool:
     return isinstance(leaf, TensorBase) and leaf.edge is not None
 
 
-def zeros_of(tensor: Any) -> Any:
-    """Return zeros in the form of a tensor."""
-    return wrap(zeros_beside(tensor.array))
-
-
-def name_of(fun: Callable[..., Any]) -> str:
-    """Return the name of a function, for messages."""
-    return getattr(fun, "__name__", "[unknown name]")
-
-
 def primitive(fun: Callable[..., Any]) -> Primitive:
     """Return a function that is not looked into, and has the derivatives that `defvjp` or `defjvp` give it.
 
@@ -253,11 +244,6 @@ def as_primitive(fun: Callable[..., Any]) -> Primitive:
     if not isinstance(fun, Primitive):
         raise ArgumentError(f"expected a function that primitive() returned, got {shown(fun)}")
     return fun
-
-
-def _nothing(g: object) -> None:
-    """Return the gradient of an argument that has none."""
-    del g
 
 
 def defvjp_argnums(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
@@ -315,7 +301,7 @@ def defvjp(
 
     def vjpmaker(argnum: int, ans: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
         maker = defined("VJP", makers, fun, argnum)
-        return _nothing if maker is None else maker(ans, *args, **kwargs)
+        return (lambda _: None) if maker is None else maker(ans, *args, **kwargs)
 
     defvjp_argnum(fun, vjpmaker)
 

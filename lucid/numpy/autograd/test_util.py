@@ -10,14 +10,13 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.autograd.differences import inner, like, numbers, random
 from lucid.func.trees import leaves, refilled, structure
-from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import as_tensors, is_complex, outside
+from lucid.numpy.autograd.crossing import as_tensors, is_complex, name_of, of_argument, outside
 from lucid.numpy.autograd.products import make_jvp, make_vjp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from lucid.numpy.autograd.arguments import Positions
+    from lucid.numpy.autograd.crossing import Positions
 
 __all__ = ["check_equivalent", "check_grads", "check_jvp", "check_vjp", "combo_check", "scalar_close"]
 
@@ -190,11 +189,6 @@ def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[
 
 
 # ---- trees of arrays as vectors ----
-
-
-def name_of(f: Any) -> str:
-    """Return the name of a function, for messages."""
-    return getattr(f, "__name__", "[unknown name]")
 
 
 def drawn(rng: np.random.Generator, tree: object) -> Any:
