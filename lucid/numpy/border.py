@@ -20,11 +20,7 @@ from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.base.dtype import dtype
 from lucid.errors import DeviceError, LucidError
-from lucid.numpy.promotion import (
-    is_array,
-    op_and_dtypes,
-    promoted,
-)
+from lucid.numpy.promotion import is_array, op_and_dtypes, promoted
 from lucid.numpy.results import arrays, hand_over, is_to_fill, made, new_to_fill, rebuilt, settled, to_fill, view_in
 from lucid.numpy.writes import apart, array_of, counted, shares_memory, written
 from lucid.ops.reduction import extremes, sums

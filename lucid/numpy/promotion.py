@@ -12,12 +12,7 @@ from lucid.autograd.borrowing import borrowed
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
-from lucid.tensor.numpy_calls.operands import (
-    WEAK,
-    listed,
-    operand,
-    tensors_in,
-)
+from lucid.tensor.numpy_calls.operands import WEAK, listed, operand, tensors_in
 from lucid.tensor.numpy_calls.table import CONSTANT_UFUNCS
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 

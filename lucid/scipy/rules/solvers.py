@@ -129,12 +129,7 @@ def gradients(
 
 
 def carried_back(
-    equation: Equation,
-    a: Array,
-    ends: tuple[Any, Any],
-    times: tuple[Any, Any],
-    values: Sequence[Any],
-    halvings: int,
+    equation: Equation, a: Array, ends: tuple[Any, Any], times: tuple[Any, Any], values: Sequence[Any], halvings: int
 ) -> tuple[Any, list[Any]]:
     """Return `a` at the first of two times of `a` at the second, and the increments of parameters' gradients between.
 

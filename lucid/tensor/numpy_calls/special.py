@@ -49,9 +49,7 @@ def log_of_share(x: Tensor) -> Any:
     half = arithmetic.mul(special.erfc(arithmetic.mul(size, math.sqrt(0.5))), 0.5)
     # above, all but the other tail; below, the tail itself
     body = selection.where(
-        is_above,
-        exponential.log1p(arithmetic.neg(half)),
-        exponential.log(selection.where(is_above, 1.0, half)),
+        is_above, exponential.log1p(arithmetic.neg(half)), exponential.log(selection.where(is_above, 1.0, half))
     )
     far = selection.where(is_far, x, end)
     inverse = division.reciprocal(power.square(far))

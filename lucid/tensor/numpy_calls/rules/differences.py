@@ -80,11 +80,7 @@ def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None
 
 
 def trapezoid(
-    y: Tensor,
-    common: Callable[[list[Any]], dtype],
-    x: Tensor | None = None,
-    dx: Operand = 1.0,
-    axis: int = -1,
+    y: Tensor, common: Callable[[list[Any]], dtype], x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1
 ) -> Any:
     """Return ``numpy.trapezoid``: differences of `x` are of its own dtype, and widths and samples broadcast."""
     like = next(tensors_in((y, x, dx)))

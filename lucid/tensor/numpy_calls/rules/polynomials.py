@@ -14,14 +14,7 @@ from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
 from lucid.tensor.numpy_calls.definition import rule
-from lucid.tensor.numpy_calls.operands import (
-    beside,
-    is_tensor,
-    numpy_dtype,
-    operand,
-    tensor_of,
-    zeros_for,
-)
+from lucid.tensor.numpy_calls.operands import beside, is_tensor, numpy_dtype, operand, tensor_of, zeros_for
 from lucid.tensor.numpy_calls.rules.differences import convolve, lines_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions

@@ -106,12 +106,7 @@ def _next_integral(n: Tensor, x: Tensor) -> Any:
     return where(eq(n, 0), lowest, -by_scipy("expn")(below(n), x))
 
 
-enter(
-    {
-        "erfcinv": lambda x: exp(square(by_scipy("erfcinv")(x))) * (-1 / HEIGHT),
-        "expn": _next_integral,
-    }
-)
+enter({"erfcinv": lambda x: exp(square(by_scipy("erfcinv")(x))) * (-1 / HEIGHT), "expn": _next_integral})
 enter(
     {
         "dawsn": _dawson_slope,
