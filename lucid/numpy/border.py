@@ -44,6 +44,8 @@ from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from lucid.base.device import device
+
 
 UNLIKE_NUMPYS = {
     "broadcast_arrays", "cov", "fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn", "fft.irfft2", "fft.irfftn",
@@ -181,6 +183,14 @@ def on_device(name: str) -> Any:
         return functools.reduce(getattr, name.split("."), gpu.cupy())
     except (AttributeError, ImportError):
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
+
+
+def made_on(place: device, name: str, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Return the result of NumPy's function on the CPU, or of CuPy's of its name on a CUDA device."""
+    if place.type == "cpu":
+        return function(*args, **kwargs)
+    with gpu.use_device(place.index or 0):
+        return on_device(name)(*args, **kwargs)
 
 
 def cupys(name: str) -> str:

@@ -30,6 +30,7 @@ from lucid.numpy.results import arrays, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.index.indexing import getitem
+from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,11 +70,6 @@ def of_argument(
 def name_of(function: object) -> str:
     """Return the name of a function, for messages."""
     return getattr(function, "__name__", "[unknown name]")
-
-
-def is_complex(tensor: Any) -> bool:
-    """Return whether a tensor holds complex numbers."""
-    return tensor.array.dtype.kind == "c"
 
 
 def as_tensor(leaf: object) -> Any:

@@ -11,17 +11,9 @@ import numpy as np
 from lucid.autograd import checkpoint as checkpoints
 from lucid.errors import DtypeError, warn
 from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.crossing import (
-    as_tensors,
-    derivatives,
-    is_complex,
-    of_argument,
-    ones_of,
-    outside,
-    pulled_back,
-    run_of,
-)
+from lucid.numpy.autograd.crossing import as_tensors, derivatives, of_argument, ones_of, outside, pulled_back, run_of
 from lucid.numpy.border import called
+from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,9 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.autograd.differences import inner, like, numbers, random
 from lucid.func.trees import leaves, refilled, structure
-from lucid.numpy.autograd.crossing import as_tensors, is_complex, name_of, of_argument, outside
+from lucid.numpy.autograd.crossing import as_tensors, name_of, of_argument, outside
 from lucid.numpy.autograd.products import make_jvp, make_vjp
+from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

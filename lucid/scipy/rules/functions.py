@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 UFUNCS: Any = import_module("scipy.special._ufuncs")
 
 
-def all_or_some(axis: PerAxis, ndim: int) -> Any:
-    """Return the axes of a reduction, as lucid's ops take them."""
-    return tuple(range(ndim)) if axis is None else axis
-
-
 @rule("special.logsumexp")
 def logsumexp(
     a: Array, axis: PerAxis = None, b: Array = None, keepdims: bool = False, return_sign: bool = False
@@ -73,7 +68,7 @@ def logsumexp(
         # the angles of two logarithms can be more than half a turn together
         turns = lnp.round(lnp.imag(plain(result)) / (2 * math.pi))
         result = lnp.real(result) if return_sign else result - 2j * math.pi * turns
-    result = result + (top if keepdims else lnp.squeeze(top, all_or_some(axis, a.ndim)))
+    result = result + (top if keepdims else lnp.squeeze(top, axis))
     if b is not None:
         # SciPy counts them where the sum is infinite without
         with np.errstate(over="ignore"):
@@ -98,7 +93,7 @@ def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
         (x,) = in_one_dtype(x)
         if axis is not None and not np.ndim(axis):
             return by_op(op, x, axis_in(axis, x.ndim))
-        axes = [axis_in(k, x.ndim) for k in all_or_some(axis, x.ndim)]
+        axes = [axis_in(k, x.ndim) for k in (range(x.ndim) if axis is None else axis)]
         rest = [k for k in range(x.ndim) if k not in axes]
         order = [*rest, *axes]
         moved = lnp.transpose(x, order)

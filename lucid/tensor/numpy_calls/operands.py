@@ -88,9 +88,8 @@ def pytorch_dtype(values: list[Any]) -> dtype:
 
 def numpy_dtype(values: list[Any]) -> dtype:
     """Return the common dtype of tensors and numbers by NumPy's rules: an array of no dimension counts as any other."""
-    return as_dtype(
-        np.result_type(*[value.array.dtype if isinstance(value, TensorBase) else value for value in values])
-    )
+    kinds = [value.array.dtype if isinstance(value, TensorBase) else value for value in values]
+    return as_dtype(np.result_type(*kinds))
 
 
 BY_OPERANDS = frozenset((pytorch_dtype, numpy_dtype))
@@ -231,11 +230,9 @@ def sizes_of(shape: Sizes) -> tuple[int, ...]:
 
 def tensor_of(value: object, like: TensorBase) -> Any:
     """Return a number as a tensor beside `like`, in its dtype; a tensor as it is."""
-    return (
-        value
-        if isinstance(value, TensorBase)
-        else cast_to(operand(value, like, strong=True), as_dtype(like.array.dtype))
-    )
+    if isinstance(value, TensorBase):
+        return value
+    return cast_to(operand(value, like, strong=True), as_dtype(like.array.dtype))
 
 
 def written_as(value: TensorBase, dtype: dtype) -> Any:

@@ -148,11 +148,15 @@ def to_decimals(x: Tensor, decimals: int = 0) -> Any:
     return rounding.round(x, decimals=decimals)
 
 
+def check_aligned(name: str, first: int, second: int) -> None:
+    """Refuse axes of two sizes: a size of 1 does not broadcast in a product."""
+    if first != second:
+        raise ShapeError(f"numpy.{name}: shapes not aligned: an axis of size {first} meets one of size {second}")
+
+
 def vector_products(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vecdot``: sums over the last axis, of the conjugate of the first operand, in the dtype of both."""
-    sizes = [x.array.shape[-1] for x in (a, b)]
-    if sizes[0] != sizes[1]:
-        raise ShapeError(f"numpy.vecdot: shapes not aligned: an axis of size {sizes[0]} meets one of size {sizes[1]}")
+    check_aligned("vecdot", a.array.shape[-1], b.array.shape[-1])
     line = arithmetic.mul(parts.conj(a), b)
     return cast_to(sums.sum(line, -1), as_dtype(line.array.dtype))
 

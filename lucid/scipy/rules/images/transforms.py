@@ -12,18 +12,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import for_each
 from lucid.scipy.rules.images.places import along_axes, at_places
 from lucid.scipy.rules.images.splines import of_parts, prefiltered
-from lucid.scipy.rules.rule import (
-    Array,
-    PerAxis,
-    arrays,
-    as_array,
-    host,
-    host_library,
-    in_dtype,
-    put,
-    real_or_complex,
-    rule,
-)
+from lucid.scipy.rules.rule import Array, arrays, as_array, host, host_library, in_dtype, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.operands import axis_in, is_tensor
 
 if TYPE_CHECKING:
@@ -135,7 +124,7 @@ def shift(
 @rule("ndimage.zoom")
 def zoom(
     input: Array,
-    zoom: PerAxis,
+    zoom: Array,
     order: int = 3,
     mode: str = "constant",
     cval: Array = 0.0,

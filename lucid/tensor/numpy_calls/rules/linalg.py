@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.errors import DtypeError, SettingError, ShapeError
-from lucid.ops.decomposition import (
-    chains,
-    eigen,
-    inverses,
-    matrix_norms,
-    orthogonal,
-    pseudoinverse,
-    spectral,
-    triangular,
-)
+from lucid.ops.decomposition import eigen, inverses, matrix_norms, orthogonal, pseudoinverse, spectral, triangular
+from lucid.ops.decomposition.chains import matrix_power, multi_dot
 from lucid.ops.decomposition.operands import adjoint
 from lucid.ops.elementwise import arithmetic, logic, nonfinite, selection
 from lucid.ops.elementwise.complex import conj, real
@@ -42,7 +34,7 @@ from lucid.tensor.numpy_calls.operands import (
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, in_fractions, over
-from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
+from lucid.tensor.numpy_calls.ufuncs import check_aligned, outer_operands, vector_products
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,12 +42,6 @@ if TYPE_CHECKING:
     from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.operands import Axis, Sizes
-
-
-def check_aligned(name: str, first: int, second: int) -> None:
-    """Refuse axes of two sizes: a size of 1 does not broadcast in a product."""
-    if first != second:
-        raise ShapeError(f"numpy.{name}: shapes not aligned: an axis of size {first} meets one of size {second}")
 
 
 # ---- products ----
@@ -390,12 +376,6 @@ def cond(x: Tensor, p: float | str | None = None) -> Any:
     return selection.where(unknown, np.inf, result)
 
 
-@rule("linalg.multi_dot", "**arrays")
-def multi_dot(arrays: Sequence[Tensor]) -> Any:
-    """Return ``numpy.linalg.multi_dot``."""
-    return chains.multi_dot(arrays)
-
-
 @rule("linalg.tensorinv", "*a ind")
 def tensorinv(a: Tensor, ind: int = 2) -> Any:
     """Return ``numpy.linalg.tensorinv``."""
@@ -425,5 +405,6 @@ enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)
 enter("linalg.inv", "*a:A", inverses.inv)
 enter("linalg.svdvals", "*x:A", spectral.svdvals)
-enter("linalg.matrix_power", "*a:input n", chains.matrix_power)
+enter("linalg.matrix_power", "*a:input n", matrix_power)
+enter("linalg.multi_dot", "**arrays:tensors", multi_dot)
 enter("linalg.matmul", "*x1:input *x2:other", products.matmul)

@@ -248,10 +248,5 @@ def rounded(a: Tensor, decimals: int = 0) -> Any:
     return to_decimals(a, decimals)
 
 
-@rule("fix", "*x")
-def fixed(x: Tensor) -> Any:
-    """Return ``numpy.fix``: towards 0."""
-    return rounding.trunc(x)
-
-
+enter("fix", "*x:input", rounding.trunc)
 enter("real", "*val:input", real)

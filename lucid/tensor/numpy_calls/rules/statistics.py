@@ -32,20 +32,11 @@ from lucid.tensor.numpy_calls.operands import (
     zeros_for,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import (
-    axes_in,
-    checked,
-    dims_of,
-    in_dtype,
-    in_fractions,
-    in_line,
-    over,
-    total,
-)
+from lucid.tensor.numpy_calls.rules.reductions import axes_in, checked, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
@@ -106,7 +97,7 @@ def _root(x: Tensor) -> Any:
     return selection.where(none, tensor_of(0, x), power.sqrt(selection.where(none, tensor_of(1, x), x)))
 
 
-def count_over(x: Tensor, dims: tuple[int, ...]) -> int:
+def count_over(x: Tensor, dims: Iterable[int]) -> int:
     """Return how many elements each result is made of."""
     return math.prod([x.array.shape[k] for k in dims])
 
@@ -116,15 +107,14 @@ def average(
     a: Tensor, axis: Axis = None, weights: Tensor | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
     """Return ``numpy.average``."""
-    axis = axes_in(a, axis)
+    dims: Any = axes_in(a, axis)
     if weights is None:
-        result = mean(a, axis, None, keepdims)
-        weight: Any = tensor_of(count_over(a, dims_of(a, axis)), result)
+        result = mean(a, dims, None, keepdims)
+        weight: Any = tensor_of(count_over(a, range(a.array.ndim) if dims is None else dims), result)
     else:
         if weights.array.shape != a.array.shape:
-            if axis is None:
+            if dims is None:
                 raise NumpyCallError("numpy.average: expected an axis, since a and weights have two shapes, got None")
-            dims = dims_of(a, axis)
             expected = tuple([a.array.shape[k] for k in dims])
             if weights.array.shape != expected:
                 raise ShapeError(
@@ -134,10 +124,10 @@ def average(
             order = sorted(range(len(dims)), key=dims.__getitem__)
             sizes = [size if k in dims else 1 for k, size in enumerate(a.array.shape)]
             weights = reshape.reshape(axes.permute(weights, *order), sizes)
-        weight = total(arithmetic.add(weights, zeros_for(a)), axis, None, keepdims)
+        weight = total(arithmetic.add(weights, zeros_for(a)), dims, None, keepdims)
         if (weight.array == 0).any():
             raise ZeroDivisionError("numpy.average: weights sum to zero, can't be normalized")
-        result = division.div(total(arithmetic.mul(a, weights), axis, None, keepdims), weight)
+        result = division.div(total(arithmetic.mul(a, weights), dims, None, keepdims), weight)
     return (result, arithmetic.add(weight, zeros_for(result))) if returned else result
 
 
