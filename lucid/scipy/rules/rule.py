@@ -42,13 +42,14 @@ PerAxis: TypeAlias = Any
 def rule(names: str, takes: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter the decorated function as the rule of SciPy's functions of these names, below `scipy`.
 
-    Its parameters are SciPy's. Where SciPy has others beside them, that only say how it computes and change no result,
-    `takes` names all of them in order.
+    Its parameters are SciPy's. `takes` names all in order where it hands some on, ``**settings``, or where SciPy has
+    others beside them, that only say how it computes and change no result.
     """
 
     def entered(function: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(function).parameters
-        parameters = {name: name if name in own else "" for name in takes.split() or own}
+        hands_on = any(each.kind is each.VAR_KEYWORD for each in own.values())
+        parameters = {name: name if name in own or hands_on else "" for name in takes.split() or own}
         for name in names.split():
             OTHERS[f"scipy.{name}"] = Rule(function, parameters, {})
         return function

@@ -284,7 +284,7 @@ def savgol_filter(
     x = in_dtype(x, np.float64) if x.dtype == np.float16 else x
     axis = axis_in(axis, x.ndim)
     weights = host_library("signal").savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
-    y = convolve1d(x, put(weights, x), axis, "constant" if mode == "interp" else mode, cval)
+    y = convolve1d(x, put(weights, x), axis, mode="constant" if mode == "interp" else mode, cval=cval)
     if mode != "interp":
         return y
     if window_length > x.shape[axis]:

@@ -53,7 +53,14 @@ def in_order(axes: Sequence[int], ndim: int, *settings: PerAxis) -> list[list[An
 
 
 def filtered(
-    x: Array, w: Array, axes: Sequence[int], mode: PerAxis, cval: Number, origin: PerAxis, *, turned: bool
+    x: Array,
+    w: Array,
+    axes: Sequence[int],
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    turned: bool = False,
 ) -> Any:
     """Return the windows of weights that cover some axes, around each element; `turned`, of a convolution."""
     if w.ndim != len(axes):
@@ -86,26 +93,16 @@ def filtered(
 def _enter_sums(name: str, *, turned: bool) -> Callable[..., Any]:
     """Enter the rules of sums with weights, the second of a vector of them along one axis; return that."""
 
-    def of_array(
-        input: Array,
-        weights: Array,
-        mode: PerAxis = "reflect",
-        cval: Number = 0.0,
-        origin: PerAxis = 0,
-        *,
-        axes: PerAxis = None,
-    ) -> Any:
+    def of_array(input: Array, weights: Array, axes: PerAxis = None, **settings: Any) -> Any:
         x, w = real_or_complex(f"ndimage.{name}", input, weights)
-        return filtered(x, w, axes_of(axes, x.ndim), mode, cval, origin, turned=turned)
+        return filtered(x, w, axes_of(axes, x.ndim), **settings, turned=turned)
 
-    def along_one(
-        input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
-    ) -> Any:
+    def along_one(input: Array, weights: Array, axis: int = -1, **settings: Any) -> Any:
         x, w = real_or_complex(f"ndimage.{name}1d", input, weights)
-        return filtered(x, w, axes_of(axis, x.ndim), mode, cval, origin, turned=turned)
+        return filtered(x, w, axes_of(axis, x.ndim), **settings, turned=turned)
 
-    rule(f"ndimage.{name}")(of_array)
-    return rule(f"ndimage.{name}1d")(along_one)
+    rule(f"ndimage.{name}", "input weights mode cval origin axes")(of_array)
+    return rule(f"ndimage.{name}1d", "input weights axis mode cval origin")(along_one)
 
 
 _enter_sums("correlate", turned=False)
@@ -151,7 +148,7 @@ def gaussian_filter1d(
         raise ValueError("Radius must be a nonnegative integer.")
     w = gaussian_weights(sigma, order, int(size), x)
     # what is correlated is turned: the derivatives are those of a convolution
-    return filtered(x, w[::-1], axes_of(axis, x.ndim), mode, cval, 0, turned=False)
+    return filtered(x, w[::-1], axes_of(axis, x.ndim), mode, cval)
 
 
 @rule("ndimage.gaussian_filter")
@@ -176,20 +173,15 @@ def gaussian_filter(
     return x
 
 
-def uniform_weights(size: int, like: Array) -> Any:
-    """Return equal weights with sum one."""
-    if size < 1:
-        raise RuntimeError("incorrect filter size")
-    return put(np.full(size, 1 / size), like)
-
-
 @rule("ndimage.uniform_filter1d")
 def uniform_filter1d(
     input: Array, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
 ) -> Any:
     """Return ``scipy.ndimage.uniform_filter1d``."""
     (x,) = real_or_complex("ndimage.uniform_filter1d", input)
-    return filtered(x, uniform_weights(size, x), axes_of(axis, x.ndim), mode, cval, origin, turned=False)
+    if size < 1:
+        raise RuntimeError("incorrect filter size")
+    return filtered(x, put(np.full(size, 1 / size), x), axes_of(axis, x.ndim), mode, cval, origin)
 
 
 @rule("ndimage.uniform_filter")
@@ -220,7 +212,7 @@ def _enter_slopes(name: str, smoothing: list[float]) -> None:
         # the differences first: what is smoothed then has differences beyond the edges that are `cval` again
         for k in sorted(range(x.ndim), key=lambda k: k != axis):
             w = put(np.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), x)
-            x = filtered(x, w, [k], modes[k], cval, 0, turned=False)
+            x = filtered(x, w, [k], modes[k], cval)
         return x
 
 
@@ -235,7 +227,7 @@ def laplace(input: Array, mode: PerAxis = "reflect", cval: Number = 0.0, *, axes
     w = put(np.asarray([1.0, -2.0, 1.0]), x)
     along = axes_of(axes, x.ndim)
     modes = for_each(mode, len(along))
-    parts = [filtered(x, w, [axis], m, cval, 0, turned=False) for axis, m in zip(along, modes, strict=True)]
+    parts = [filtered(x, w, [axis], m, cval) for axis, m in zip(along, modes, strict=True)]
     # what no axis is filtered along stays as it is
     return functools.reduce(operator.add, parts) if parts else lnp.copy(x)
 

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 def read(
-    x: Array, places: list[Any], reading: Callable[..., Any], order: int, mode: str, cval: Array, *, prefilter: bool
+    x: Array,
+    places: list[Any],
+    reading: Callable[..., Any],
+    order: int = 3,
+    mode: str = "constant",
+    cval: Array = 0.0,
+    prefilter: bool = True,
 ) -> Any:
     """Return an array read at places along its first axes, by `at_places` or `along_axes`, in its dtype."""
     check(x, order)
@@ -44,29 +50,20 @@ def check(x: Array, order: int) -> None:
         raise RuntimeError("input and output rank must be > 0: an array without dimensions has no other places")
 
 
-@rule("ndimage.map_coordinates")
-def map_coordinates(
-    input: Array, coordinates: Array, order: int = 3, mode: str = "constant", cval: Array = 0.0, prefilter: bool = True
-) -> Any:
+@rule("ndimage.map_coordinates", "input coordinates order mode cval prefilter")
+def map_coordinates(input: Array, coordinates: Array, **settings: Any) -> Any:
     """Return ``scipy.ndimage.map_coordinates``, with gradients by the array and by the coordinates."""
     x, places = real_or_complex("ndimage.map_coordinates", input, coordinates)
     if places.dtype.kind == "c":
         raise TypeError("Complex type not supported")
     if places.ndim < 1 or x.ndim < 1 or places.shape[0] != x.ndim:
         raise RuntimeError("invalid shape for coordinate array")
-    return read(x, [places[k] for k in range(x.ndim)], at_places, order, mode, cval, prefilter=prefilter)
+    return read(x, [places[k] for k in range(x.ndim)], at_places, **settings)
 
 
-@rule("ndimage.affine_transform")
+@rule("ndimage.affine_transform", "input matrix offset output_shape order mode cval prefilter")
 def affine_transform(
-    input: Array,
-    matrix: Array,
-    offset: Array = 0.0,
-    output_shape: Sequence[int] | None = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: Array = 0.0,
-    prefilter: bool = True,
+    input: Array, matrix: Array, offset: Array = 0.0, output_shape: Sequence[int] | None = None, **settings: Any
 ) -> Any:
     """Return ``scipy.ndimage.affine_transform``, with gradients by the array, the matrix and the offset."""
     x, m = real_or_complex("ndimage.affine_transform", input, matrix)
@@ -89,8 +86,8 @@ def affine_transform(
     shifts = for_each(shifts, n)
     if m.ndim == 1:
         places = [counting(size, x) * m[k] + shifts[k] for k, size in enumerate(shape)]
-        return read(x, places, along_axes, order, mode, cval, prefilter=prefilter)
-    return read(x, planes(m, shifts, shape, x), at_places, order, mode, cval, prefilter=prefilter)
+        return read(x, places, along_axes, **settings)
+    return read(x, planes(m, shifts, shape, x), at_places, **settings)
 
 
 def counting(size: int, like: Array) -> Any:
@@ -110,15 +107,13 @@ def planes(matrix: Array, offset: Array, shape: Sequence[int], like: Array) -> l
     return places
 
 
-@rule("ndimage.shift")
-def shift(
-    input: Array, shift: Array, order: int = 3, mode: str = "constant", cval: Array = 0.0, prefilter: bool = True
-) -> Any:
+@rule("ndimage.shift", "input shift order mode cval prefilter")
+def shift(input: Array, shift: Array, **settings: Any) -> Any:
     """Return ``scipy.ndimage.shift``, with gradients by the array and by the shift."""
     (x,) = real_or_complex("ndimage.shift", input)
     steps = for_each(shift, x.ndim)
     places = [counting(size, x) - s for size, s in zip(x.shape, steps, strict=True)]
-    return read(x, places, along_axes, order, mode, cval, prefilter=prefilter)
+    return read(x, places, along_axes, **settings)
 
 
 @rule("ndimage.zoom")
@@ -148,20 +143,11 @@ def zoom(
         scale = (n - less) / (size - less) if size != less else 1.0
         middle = 0.5 if grid_mode else 0.0
         places.append((counting(size, x) + middle) * scale - middle)
-    return read(x, places, along_axes, order, mode, cval, prefilter=prefilter)
+    return read(x, places, along_axes, order, mode, cval, prefilter)
 
 
-@rule("ndimage.rotate")
-def rotate(
-    input: Array,
-    angle: Array,
-    axes: Sequence[int] = (1, 0),
-    reshape: bool = True,
-    order: int = 3,
-    mode: str = "constant",
-    cval: Array = 0.0,
-    prefilter: bool = True,
-) -> Any:
+@rule("ndimage.rotate", "input angle axes reshape order mode cval prefilter")
+def rotate(input: Array, angle: Array, axes: Sequence[int] = (1, 0), reshape: bool = True, **settings: Any) -> Any:
     """Return ``scipy.ndimage.rotate``, with gradients by the array and by the angle, of a fixed shape."""
     (x,) = real_or_complex("ndimage.rotate", input)
     if x.ndim < 2:
@@ -186,21 +172,20 @@ def rotate(
         matrix = matrix + (turn - plain(turn))
     offset = put((sizes - 1) / 2, x) - matrix @ put((shape - 1) / 2, x)
     places = planes(matrix, offset, shape.tolist(), x)
-    result = read(lnp.moveaxis(x, (first, second), (0, 1)), places, at_places, order, mode, cval, prefilter=prefilter)
+    result = read(lnp.moveaxis(x, (first, second), (0, 1)), places, at_places, **settings)
     return lnp.moveaxis(result, (0, 1), (first, second))
 
 
-@rule("ndimage.geometric_transform")
+@rule(
+    "ndimage.geometric_transform", "input mapping output_shape order mode cval prefilter extra_arguments extra_keywords"
+)
 def geometric_transform(
     input: Array,
     mapping: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: Array = 0.0,
-    prefilter: bool = True,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,
+    **settings: Any,
 ) -> Any:
     """Return ``scipy.ndimage.geometric_transform``: the ops recorded in the mapping are differentiated too."""
     (x,) = real_or_complex("ndimage.geometric_transform", input)
@@ -208,6 +193,4 @@ def geometric_transform(
     rows = [list(mapping(index, *extra_arguments, **(extra_keywords or {}))) for index in np.ndindex(*shape)]
     (places,) = arrays(rows)
     places = lnp.reshape(put(places, x), (-1, x.ndim))
-    return read(
-        x, [lnp.reshape(places[:, k], shape) for k in range(x.ndim)], at_places, order, mode, cval, prefilter=prefilter
-    )
+    return read(x, [lnp.reshape(places[:, k], shape) for k in range(x.ndim)], at_places, **settings)
