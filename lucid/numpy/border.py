@@ -185,7 +185,9 @@ def on_device(name: str) -> Any:
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
 
 
-def made_on(place: device, name: str, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def made_on(
+    place: device, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Return the result of NumPy's function on the CPU, or of CuPy's of its name on a CUDA device."""
     if place.type == "cpu":
         return function(*args, **kwargs)

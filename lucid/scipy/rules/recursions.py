@@ -154,7 +154,12 @@ def with_ends(x: Array, kind: str | None, count: int) -> Any:
 
 
 def both_ways(
-    step: Callable[[Array, Array], Any], x: Array, axis: int, padtype: str | None, padlen: int | None, usual: int
+    step: Callable[[Array, Array], Any],
+    x: Array,
+    usual: int,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
 ) -> Any:
     """Return an array filtered forward and backward; ``step(x, x0)`` filters as if x0 had lasted before."""
     if padtype not in {"odd", "even", "constant", None}:
@@ -169,16 +174,8 @@ def both_ways(
     return lnp.moveaxis(y[..., count : y.shape[-1] - count], -1, axis)
 
 
-@rule("signal.filtfilt")
-def filtfilt(
-    b: Array,
-    a: Array,
-    x: Array,
-    axis: int = -1,
-    padtype: str | None = "odd",
-    padlen: int | None = None,
-    method: str = "pad",
-) -> Any:
+@rule("signal.filtfilt", "b a x axis padtype padlen method")
+def filtfilt(b: Array, a: Array, x: Array, method: str = "pad", **padding: Array) -> Any:
     """Return ``scipy.signal.filtfilt``."""
     if method != "pad":
         raise NumpyCallError(f"scipy.signal.filtfilt: with a Tensor only method='pad' can be used, got {method!r}")
@@ -189,7 +186,7 @@ def filtfilt(
     def step(x: Array, x0: Array) -> Any:
         return lfilter(b, a, x, -1, along_last(state, x.ndim) * x0)[0]
 
-    return both_ways(step, x, axis, padtype, padlen, 3 * max(a.shape[0], b.shape[0]))
+    return both_ways(step, x, 3 * max(a.shape[0], b.shape[0]), **padding)
 
 
 def sections_of(sos: Array) -> Any:
@@ -236,8 +233,8 @@ def sosfilt_zi(sos: Array) -> Any:
     return lnp.stack(states)
 
 
-@rule("signal.sosfiltfilt")
-def sosfiltfilt(sos: Array, x: Array, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
+@rule("signal.sosfiltfilt", "sos x axis padtype padlen")
+def sosfiltfilt(sos: Array, x: Array, **padding: Array) -> Any:
     """Return ``scipy.signal.sosfiltfilt``."""
     sos, x = in_one_dtype(sos, x)
     state = sosfilt_zi(sos)
@@ -248,4 +245,4 @@ def sosfiltfilt(sos: Array, x: Array, axis: int = -1, padtype: str | None = "odd
     def step(x: Array, x0: Array) -> Any:
         return sosfilt(sos, x, -1, lnp.reshape(state, (-1, *(1,) * (x.ndim - 1), 2)) * x0)[0]
 
-    return both_ways(step, x, axis, padtype, padlen, 3 * int(taps))
+    return both_ways(step, x, 3 * int(taps), **padding)

@@ -257,7 +257,7 @@ def decimate(
     every = (slice(None),) * axis + (slice(None, None, q),)
     if ftype == "iir":
         sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), x)
-        return (sosfiltfilt(sos, x, axis) if zero_phase else sosfilt(sos, x, axis))[every]
+        return (sosfiltfilt(sos, x, axis=axis) if zero_phase else sosfilt(sos, x, axis))[every]
     h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), x)
     return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1, x.dtype), x), x, axis)[every]
 

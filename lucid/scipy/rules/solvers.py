@@ -226,7 +226,7 @@ def odeint(
     args: tuple[Any, ...] = (),
     full_output: int = 0,
     tfirst: bool = False,
-    **options: Any,
+    **options: Array,
 ) -> Any:
     """Return ``scipy.integrate.odeint``, with gradients by the start, the times and all arrays among `args`.
 

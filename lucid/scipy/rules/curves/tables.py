@@ -291,19 +291,12 @@ def _combined(values: Array, taps: list[Any]) -> Any:
     return total
 
 
-@rule("interpolate.interpn")
-def interpn(
-    points: Array,
-    values: Array,
-    xi: Array,
-    method: str = "linear",
-    bounds_error: bool = True,
-    fill_value: Array = np.nan,
-) -> Any:
+@rule("interpolate.interpn", "points values xi method bounds_error fill_value")
+def interpn(points: Array, values: Array, xi: Array, **settings: Array) -> Any:
     """Return ``scipy.interpolate.interpn``."""
     (values,) = arrays(values)
     if is_sequence(xi) and isinstance(xi, tuple) and len(xi) > 1:
         # one place of coordinates is an array of one here
         xi = lnp.stack(lnp.broadcast_arrays(*in_double(values, *xi)[1:]), -1)
         xi = xi if xi.ndim > 1 else xi[None]
-    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+    return RegularGridInterpolator(points, values, **settings)(xi)

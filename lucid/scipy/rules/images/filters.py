@@ -93,11 +93,11 @@ def filtered(
 def _enter_sums(name: str, *, turned: bool) -> Callable[..., Any]:
     """Enter the rules of sums with weights, the second of a vector of them along one axis; return that."""
 
-    def of_array(input: Array, weights: Array, axes: PerAxis = None, **settings: Any) -> Any:
+    def of_array(input: Array, weights: Array, axes: PerAxis = None, **settings: PerAxis) -> Any:
         x, w = real_or_complex(f"ndimage.{name}", input, weights)
         return filtered(x, w, axes_of(axes, x.ndim), **settings, turned=turned)
 
-    def along_one(input: Array, weights: Array, axis: int = -1, **settings: Any) -> Any:
+    def along_one(input: Array, weights: Array, axis: int = -1, **settings: PerAxis) -> Any:
         x, w = real_or_complex(f"ndimage.{name}1d", input, weights)
         return filtered(x, w, axes_of(axis, x.ndim), **settings, turned=turned)
 
@@ -129,17 +129,15 @@ def gaussian_weights(sigma: Number, order: int, radius: int, like: Array) -> Any
     return weights * sum(q * x**k for k, q in enumerate(factors)) if order else weights
 
 
-@rule("ndimage.gaussian_filter1d")
+@rule("ndimage.gaussian_filter1d", "input sigma axis order mode cval truncate radius")
 def gaussian_filter1d(
     input: Array,
     sigma: Number,
     axis: int = -1,
     order: int = 0,
-    mode: str = "reflect",
-    cval: Number = 0.0,
     truncate: float = 4.0,
-    *,
-    radius: int | None = None,
+    radius: PerAxis = None,
+    **settings: Array,
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_filter1d``, with a gradient by sigma too, of a fixed radius."""
     (x,) = real_or_complex("ndimage.gaussian_filter1d", input)
@@ -148,7 +146,7 @@ def gaussian_filter1d(
         raise ValueError("Radius must be a nonnegative integer.")
     w = gaussian_weights(sigma, order, int(size), x)
     # what is correlated is turned: the derivatives are those of a convolution
-    return filtered(x, w[::-1], axes_of(axis, x.ndim), mode, cval)
+    return filtered(x, w[::-1], axes_of(axis, x.ndim), **settings)
 
 
 @rule("ndimage.gaussian_filter")
@@ -169,19 +167,17 @@ def gaussian_filter(
     settings = [for_each(each, len(along)) for each in (sigma, order, mode, radius)]
     for axis, s, o, m, r in zip(along, *settings, strict=True):
         if float(host(s)) > 1e-15:
-            x = gaussian_filter1d(x, s, axis, o, m, cval, truncate, radius=r)
+            x = gaussian_filter1d(x, s, axis, o, truncate, radius=r, mode=m, cval=cval)
     return x
 
 
-@rule("ndimage.uniform_filter1d")
-def uniform_filter1d(
-    input: Array, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
-) -> Any:
+@rule("ndimage.uniform_filter1d", "input size axis mode cval origin")
+def uniform_filter1d(input: Array, size: int, axis: int = -1, **settings: PerAxis) -> Any:
     """Return ``scipy.ndimage.uniform_filter1d``."""
     (x,) = real_or_complex("ndimage.uniform_filter1d", input)
     if size < 1:
         raise RuntimeError("incorrect filter size")
-    return filtered(x, put(np.full(size, 1 / size), x), axes_of(axis, x.ndim), mode, cval, origin)
+    return filtered(x, put(np.full(size, 1 / size), x), axes_of(axis, x.ndim), **settings)
 
 
 @rule("ndimage.uniform_filter")
@@ -198,7 +194,7 @@ def uniform_filter(
     (x,) = real_or_complex("ndimage.uniform_filter", input)
     along = axes_of(axes, x.ndim)
     for axis, n, m, o in zip(along, *[for_each(each, len(along)) for each in (size, mode, origin)], strict=True):
-        x = uniform_filter1d(x, n, axis, m, cval, o) if n > 1 else x
+        x = uniform_filter1d(x, n, axis, mode=m, cval=cval, origin=o) if n > 1 else x
     return x
 
 

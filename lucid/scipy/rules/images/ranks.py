@@ -71,12 +71,12 @@ WINDOW = "size footprint mode cval origin axes"
 
 
 def _enter_extreme(name: str, taken: Callable[..., Any]) -> None:
-    def function(input: Array, axes: PerAxis = None, **window: Any) -> Any:
+    def function(input: Array, axes: PerAxis = None, **window: PerAxis) -> Any:
         (x,) = arrays(input)
         check_precision(x)
         return taken(windows_of(x, axes_of(axes, x.ndim), **window, is_box=True), -1)
 
-    def along_one(input: Array, size: int, axis: int = -1, **window: Any) -> Any:
+    def along_one(input: Array, size: int, axis: int = -1, **window: PerAxis) -> Any:
         (x,) = arrays(input)
         check_precision(x)
         if size < 1:
@@ -92,13 +92,13 @@ _enter_extreme("minimum_filter", lnp.min)
 
 
 @rule("ndimage.rank_filter", f"input rank {WINDOW}")
-def rank_filter(input: Array, rank: int, **window: Any) -> Any:
+def rank_filter(input: Array, rank: int, **window: PerAxis) -> Any:
     """Return ``scipy.ndimage.rank_filter``."""
     return ranked(lambda _: rank, input, **window)
 
 
 @rule("ndimage.percentile_filter", f"input percentile {WINDOW}")
-def percentile_filter(input: Array, percentile: float, **window: Any) -> Any:
+def percentile_filter(input: Array, percentile: float, **window: PerAxis) -> Any:
     """Return ``scipy.ndimage.percentile_filter``."""
     share = percentile + 100.0 if percentile < 0 else percentile
     if not 0 <= share <= 100:
@@ -110,7 +110,7 @@ def percentile_filter(input: Array, percentile: float, **window: Any) -> Any:
     return ranked(rank, input, **window)
 
 
-def ranked(rank: Callable[[int], int], input: Array, axes: PerAxis = None, **window: Any) -> Any:
+def ranked(rank: Callable[[int], int], input: Array, axes: PerAxis = None, **window: PerAxis) -> Any:
     """Return the elements of a rank, a function of the windows' size, in windows."""
     (x,) = arrays(input)
     parts = windows_of(x, axes_of(axes, x.ndim), **window)

@@ -51,7 +51,7 @@ def check(x: Array, order: int) -> None:
 
 
 @rule("ndimage.map_coordinates", "input coordinates order mode cval prefilter")
-def map_coordinates(input: Array, coordinates: Array, **settings: Any) -> Any:
+def map_coordinates(input: Array, coordinates: Array, **settings: Array) -> Any:
     """Return ``scipy.ndimage.map_coordinates``, with gradients by the array and by the coordinates."""
     x, places = real_or_complex("ndimage.map_coordinates", input, coordinates)
     if places.dtype.kind == "c":
@@ -63,7 +63,7 @@ def map_coordinates(input: Array, coordinates: Array, **settings: Any) -> Any:
 
 @rule("ndimage.affine_transform", "input matrix offset output_shape order mode cval prefilter")
 def affine_transform(
-    input: Array, matrix: Array, offset: Array = 0.0, output_shape: Sequence[int] | None = None, **settings: Any
+    input: Array, matrix: Array, offset: Array = 0.0, output_shape: Sequence[int] | None = None, **settings: Array
 ) -> Any:
     """Return ``scipy.ndimage.affine_transform``, with gradients by the array, the matrix and the offset."""
     x, m = real_or_complex("ndimage.affine_transform", input, matrix)
@@ -108,7 +108,7 @@ def planes(matrix: Array, offset: Array, shape: Sequence[int], like: Array) -> l
 
 
 @rule("ndimage.shift", "input shift order mode cval prefilter")
-def shift(input: Array, shift: Array, **settings: Any) -> Any:
+def shift(input: Array, shift: Array, **settings: Array) -> Any:
     """Return ``scipy.ndimage.shift``, with gradients by the array and by the shift."""
     (x,) = real_or_complex("ndimage.shift", input)
     steps = for_each(shift, x.ndim)
@@ -147,7 +147,7 @@ def zoom(
 
 
 @rule("ndimage.rotate", "input angle axes reshape order mode cval prefilter")
-def rotate(input: Array, angle: Array, axes: Sequence[int] = (1, 0), reshape: bool = True, **settings: Any) -> Any:
+def rotate(input: Array, angle: Array, axes: Sequence[int] = (1, 0), reshape: bool = True, **settings: Array) -> Any:
     """Return ``scipy.ndimage.rotate``, with gradients by the array and by the angle, of a fixed shape."""
     (x,) = real_or_complex("ndimage.rotate", input)
     if x.ndim < 2:
@@ -185,7 +185,7 @@ def geometric_transform(
     output_shape: Sequence[int] | None = None,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,
-    **settings: Any,
+    **settings: Array,
 ) -> Any:
     """Return ``scipy.ndimage.geometric_transform``: the ops recorded in the mapping are differentiated too."""
     (x,) = real_or_complex("ndimage.geometric_transform", input)
