@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.scipy.rules.borders import extended
-from lucid.scipy.rules.images.filters import axes_of
+from lucid.scipy.rules.images.filters import axes_of, extended
 from lucid.scipy.rules.products import spread, windows
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, host_library, in_dtype, put, rule
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.scipy.rules.borders import extended
-from lucid.scipy.rules.images.filters import Number, axes_of, for_each, in_order
+from lucid.scipy.rules.images.filters import Number, axes_of, extended, for_each, in_order
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, check_precision, host, rule
 
 if TYPE_CHECKING:

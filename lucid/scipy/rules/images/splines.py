@@ -13,7 +13,7 @@ from lucid.autograd.function import Function
 from lucid.base.arrays import asarray, on
 from lucid.base.device import device_of
 from lucid.ops.elementwise import arithmetic
-from lucid.scipy.rules.borders import extended
+from lucid.scipy.rules.images.filters import extended
 from lucid.scipy.rules.rule import Array, host_library, library, put, real_or_complex, recorded, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
