@@ -193,6 +193,6 @@ def pulled_back(run: Run, vectors: Sequence[Any], *, keep: bool) -> list[Any]:
     return conjugated(run.pull(conjugated([*vectors]), create_graph=graph, keep=keep or graph))
 
 
-def ones_of(outputs: Sequence[Any]) -> list[Any]:
-    """Return ones, as real as they come, in the form of outputs."""
-    return [wrap(ones_beside(output.array)) for output in outputs]
+def ones_of(tree: object) -> Any:
+    """Return a tree with ones, as real as they come, in the form of each leaf."""
+    return map_leaves(tree, lambda leaf: wrap(ones_beside(as_tensor(leaf).array)))

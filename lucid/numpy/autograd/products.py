@@ -8,17 +8,8 @@ import numpy as np
 
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.base.arrays import copied
-from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.crossing import (
-    as_tensors,
-    derivatives,
-    fitting,
-    of_argument,
-    ones_of,
-    outside,
-    pulled_back,
-    run_of,
-)
+from lucid.func.trees import refilled
+from lucid.numpy.autograd.crossing import derivatives, fitting, of_argument, ones_of, outside, pulled_back, run_of
 from lucid.numpy.autograd.gradients import gradient_of
 from lucid.numpy.border import called
 
@@ -64,7 +55,7 @@ def _jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], tuple[Any
 
 
 def _derivative(function: Callable[[Any], Any], x: object) -> Any:
-    return _jvp(function, x)(refilled(x, ones_of(leaves(as_tensors(x)))))[1]
+    return _jvp(function, x)(ones_of(x))[1]
 
 
 def deriv(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:

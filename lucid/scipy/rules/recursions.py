@@ -154,7 +154,7 @@ def with_ends(x: Array, kind: str | None, count: int) -> Any:
 
 
 def both_ways(
-    step: Callable[[Array, Array], Any],
+    step: Callable[..., Any],
     x: Array,
     usual: int,
     axis: int = -1,

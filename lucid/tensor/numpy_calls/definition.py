@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,11 +32,9 @@ from lucid.tensor.numpy_calls.operands import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from lucid.base.arrays import Array
     from lucid.base.dtype import dtype
-    from lucid.tensor import Tensor
 
 
 class Rule(NamedTuple):
@@ -61,9 +59,6 @@ class Rule(NamedTuple):
     operands: dict[str, str]
     finds_common: bool = False
 
-
-Indices: TypeAlias = "Tensor | Array | Sequence[int] | int"
-"""Indices or counts, which have no gradient and come to the host or the device as they are needed."""
 
 RULES: dict[str, Rule] = {}
 """By the name of NumPy's function below `numpy`."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import SupportsIndex, TypeGuard
 
+    from lucid.base.arrays import Array
     from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
 
@@ -43,6 +44,10 @@ Axis: TypeAlias = "int | tuple[int, ...] | None"
 
 Operand: TypeAlias = "Tensor | complex"
 """An array to NumPy, which is a tensor when a rule is called, or a number of Python's."""
+
+
+Indices: TypeAlias = "Tensor | Array | Sequence[int] | int"
+"""Indices or counts, which have no gradient and come to the host or the device as they are needed."""
 
 
 Sizes: TypeAlias = "int | Sequence[int]"

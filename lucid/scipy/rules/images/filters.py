@@ -304,16 +304,10 @@ def _gaussian_parts(
 
 @rule("ndimage.gaussian_laplace")
 def gaussian_laplace(
-    input: Array,
-    sigma: PerAxis,
-    mode: PerAxis = "reflect",
-    cval: Number = 0.0,
-    *,
-    axes: PerAxis = None,
-    kwargs: dict[str, Any] | None = None,
+    input: Array, sigma: PerAxis, mode: PerAxis = "reflect", cval: Array = 0.0, axes: PerAxis = None, kwargs: Any = None
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_laplace``; `kwargs` are further arguments of the filter."""
-    settings = {"cval": cval, **(kwargs or {})}
+    settings: dict[str, Any] = {"cval": cval, **(kwargs or {})}
     (x,) = real_or_complex("ndimage.gaussian_laplace", input)
     along = axes_of(axes, x.ndim)
     if len(along) < x.ndim:
@@ -324,16 +318,10 @@ def gaussian_laplace(
 
 @rule("ndimage.gaussian_gradient_magnitude")
 def gaussian_gradient_magnitude(
-    input: Array,
-    sigma: PerAxis,
-    mode: PerAxis = "reflect",
-    cval: Number = 0.0,
-    *,
-    axes: PerAxis = None,
-    kwargs: dict[str, Any] | None = None,
+    input: Array, sigma: PerAxis, mode: PerAxis = "reflect", cval: Array = 0.0, axes: PerAxis = None, kwargs: Any = None
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_gradient_magnitude``."""
-    settings = {"cval": cval, **(kwargs or {})}
+    settings: dict[str, Any] = {"cval": cval, **(kwargs or {})}
     (x,) = real_or_complex("ndimage.gaussian_gradient_magnitude", input)
     along = axes_of(axes, x.ndim)
     if not along:

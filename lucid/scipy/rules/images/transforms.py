@@ -116,16 +116,9 @@ def shift(input: Array, shift: Array, **settings: Array) -> Any:
     return read(x, places, along_axes, **settings)
 
 
-@rule("ndimage.zoom")
+@rule("ndimage.zoom", "input zoom order mode cval prefilter grid_mode")
 def zoom(
-    input: Array,
-    zoom: Array,
-    order: int = 3,
-    mode: str = "constant",
-    cval: Array = 0.0,
-    prefilter: bool = True,
-    *,
-    grid_mode: bool = False,
+    input: Array, zoom: Array, order: int = 3, prefilter: bool = True, grid_mode: bool = False, **settings: Array
 ) -> Any:
     """Return ``scipy.ndimage.zoom``; the zoom says a shape alone, and has no gradient."""
     (x,) = real_or_complex("ndimage.zoom", input)
@@ -143,7 +136,7 @@ def zoom(
         scale = (n - less) / (size - less) if size != less else 1.0
         middle = 0.5 if grid_mode else 0.0
         places.append((counting(size, x) + middle) * scale - middle)
-    return read(x, places, along_axes, order, mode, cval, prefilter)
+    return read(x, places, along_axes, order, prefilter=prefilter, **settings)
 
 
 @rule("ndimage.rotate", "input angle axes reshape order mode cval prefilter")

@@ -31,7 +31,6 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.operands import Axis
 
@@ -179,12 +178,6 @@ def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: obj
 # ---- extremes ----
 
 
-def at_index(line: Tensor, index: Array) -> Any:
-    """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
-    places = placed(np.asarray(index)[..., None], line)
-    return reshape.squeeze(take_along_dim(line, places, -1), -1)
-
-
 def from_initial(a: Tensor, axis: Axis, keepdims: bool, initial: Initial, reduce: Callable[[], Any], name: str) -> Any:
     """Return the ufunc of a name of `initial` and the result of `reduce`; of no elements `initial`."""
     if initial is None:
@@ -199,7 +192,8 @@ def enter_extreme(names: str, op: Callable[..., Any], place: Callable[..., Any],
     """Enter extremes, and return their function; of complex numbers by the real part and then the imaginary one."""
 
     def along_one(x: Tensor, dim: int) -> Any:
-        return at_index(axes.movedim(x, dim, -1), place(x.numpy(force=True), dim))
+        index = placed(np.expand_dims(place(x.numpy(force=True), dim), dim), x)
+        return reshape.squeeze(take_along_dim(x, index, dim), dim)
 
     def extreme(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
         def reduced() -> Any:
@@ -338,13 +332,6 @@ def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, inc
     return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
 
 
-def accumulated_axis(name: str, array: Tensor, axis: Axis) -> int:
-    """Return the axis of an accumulation; a single number has none."""
-    if not array.array.ndim:
-        raise NumpyCallError(f"numpy.{name}.accumulate: cannot accumulate on a scalar: expected an axis of the array")
-    return axis_in(one_axis(f"{name}.accumulate", array, axis), array.array.ndim)
-
-
 def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
     """Return running extremes; of complex numbers in NumPy's order, each from its first place."""
     if a.array.dtype.kind != "c":
@@ -355,17 +342,19 @@ def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufu
     is_new = (now != before) & ~(np.isnan(now) & np.isnan(before))
     index = np.zeros(reached.shape, np.int64)
     index[..., 1:] = untyped.maximum.accumulate(is_new * np.arange(1, reached.shape[-1]), -1)
-    place = placed(index, a)
-    return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
+    return take_along_dim(a, placed(np.moveaxis(index, -1, axis), a), axis)
 
 
 def enter_accumulation(name: str, takes: str, run: Callable[..., Any], *functions: object) -> None:
     """Enter the method ``accumulate`` of a ufunc."""
+    title = f"{name}.accumulate"
 
     def accumulated(array: Tensor, axis: Axis = 0, **settings: object) -> Any:
-        return run(array, accumulated_axis(name, array, axis), *functions, **settings)
+        if not array.array.ndim:
+            raise NumpyCallError(f"numpy.{title}: cannot accumulate on a scalar: expected an axis of the array")
+        return run(array, axis_in(one_axis(title, array, axis), array.array.ndim), *functions, **settings)
 
-    enter(f"{name}.accumulate", takes, accumulated)
+    enter(title, takes, accumulated)
 
 
 enter_accumulation("add", "*array axis dtype", running_sum)

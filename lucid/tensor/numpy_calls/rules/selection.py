@@ -39,8 +39,7 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex, to_decimals
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices
-    from lucid.tensor.numpy_calls.operands import Operand, Sizes
+    from lucid.tensor.numpy_calls.operands import Indices, Operand, Sizes
 
 
 def index_beside(value: object, like: Tensor) -> Any:

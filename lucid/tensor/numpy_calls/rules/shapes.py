@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices
-    from lucid.tensor.numpy_calls.operands import Axis, Sizes
+    from lucid.tensor.numpy_calls.operands import Axis, Indices, Sizes
 
 
 @rule("reshape", "*a shape order copy")

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices
-    from lucid.tensor.numpy_calls.operands import Axis
+    from lucid.tensor.numpy_calls.operands import Axis, Indices
 
 # ---- means and variances ----
 
