@@ -353,22 +353,15 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, np.ufunc):
         return Ufunc(function, name.removesuffix(function.__name__))
 
-    @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
         return called(name, function, args, kwargs)
 
-    @functools.wraps(function)
     def reduced(*args: Any, **kwargs: object) -> Any:
         if args and type(args[0]) is arrays.kind:
             return getattr(arrays.kind, name)(*args, **kwargs)
         return called(name, function, args, kwargs)
 
-    @functools.wraps(function)
-    def like(*args: object, **kwargs: object) -> Any:
-        result = called(name, function, args, kwargs)
-        return to_fill(result) if allows_mutation() else result
-
-    return reduced if name in REDUCTIONS else like if name in FILLED else call
+    return functools.wraps(function)(reduced if name in REDUCTIONS else call)
 
 
 class Ufunc:

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
     from lucid.base.device import Device
 
-CREATED = frozenset(
-    (
-        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "full", "geomspace",
-        "identity", "indices", "linspace", "logspace", "ones", "tri", "zeros",
-    )
-)  # fmt: skip
+CREATED = {
+    "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "full", "geomspace",
+    "identity", "indices", "linspace", "logspace", "ones", "tri", "zeros",
+}  # fmt: skip
 
 
 def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

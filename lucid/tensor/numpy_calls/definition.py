@@ -64,13 +64,11 @@ RULES: dict[str, Rule] = {}
 """By the name of NumPy's function below `numpy`."""
 
 
-NUMBERS_ARE_ARRAYS = frozenset(
-    (
-        "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "lib.scimath.logn",
-        "lib.scimath.power", "linalg.outer", "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval",
-        "tensordot", "vdot",
-    )
-)  # fmt: skip
+NUMBERS_ARE_ARRAYS = {
+    "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "lib.scimath.logn",
+    "lib.scimath.power", "linalg.outer", "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval",
+    "tensordot", "vdot",
+}  # fmt: skip
 """Functions in which Python's numbers have dtypes, as NumPy makes arrays of them: ``numpy.dot(x, 2)`` of float32 is
 float64, where ``x * 2``, and most functions, keep the dtype of x.
 """
@@ -85,12 +83,10 @@ BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
 """What NumPy's functions compute with beside their operands, and promote these by; quantiles enter theirs."""
 
 
-OF_FIRST_DTYPE = frozenset(
-    (
-        "amax", "amin", "ediff1d", "full_like", "insert", "max", "min", "nanmax", "nanmin", "nanprod", "nansum", "pad",
-        "piecewise", "prod", "sum",
-    )
-)  # fmt: skip
+OF_FIRST_DTYPE = {
+    "amax", "amin", "ediff1d", "full_like", "insert", "max", "min", "nanmax", "nanmin", "nanprod", "nansum", "pad",
+    "piecewise", "prod", "sum",
+}  # fmt: skip
 """Functions whose result has the dtype of the first operand, whatever the others are."""
 
 

@@ -87,9 +87,9 @@ def over_axes(reduce: Callable[[Any, int], Any], a: Tensor, axis: Axis, keepdims
         result = reduce(x, dims[0])
         return reshape.unsqueeze(result, dims[0]) if keep else result
     result = reduce(in_line(x, dims), -1)
-    return (
-        reshape.reshape(result, [1 if k in dims else size for k, size in enumerate(a.array.shape)]) if keep else result
-    )
+    if not keep:
+        return result
+    return reshape.reshape(result, [1 if k in dims else size for k, size in enumerate(a.array.shape)])
 
 
 def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:

@@ -193,15 +193,12 @@ def covariances(
     variables = [x for x in (m, y) if x is not None]
     wanted = np.result_type(np.float64, *[x.array.dtype for x in variables]) if dtype is None else dtype
     parts = [in_dtype(x, wanted) for x in variables]
-    rows = [
-        reshape.reshape(x, 1, -1)
-        if x.array.ndim < 2
+    rows: list[Any] = []
+    for k, x in enumerate(parts):
         # NumPy turns `m` of one row, but not `y`
-        else x
-        if rowvar or (k and len(x.array) == 1)
-        else axes.transpose(x, 0, 1)
-        for k, x in enumerate(parts)
-    ]
+        is_turned = x.array.ndim > 1 and not (rowvar or (k and len(x.array) == 1))
+        row = axes.transpose(x, 0, 1) if is_turned else x
+        rows.append(row if x.array.ndim > 1 else reshape.reshape(x, 1, -1))
     weights = {
         key: None if value is None else cast_to(operand(value, m, strong=True), weighed)
         for key, value, weighed in (("fweights", fweights, int64), ("aweights", aweights, float64))
