@@ -15,7 +15,7 @@ from lucid.tensor.numpy_calls.operands import in_native_order, is_sequence, unty
 
 def parts_of(key: Any) -> tuple[Any, ...]:
     """Return the parts of an index."""
-    return cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+    return key if type(key) is tuple else (key,)  # pyright: ignore[reportUnknownVariableType] - anything
 
 
 def plain_key(key: Any) -> Any:

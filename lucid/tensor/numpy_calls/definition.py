@@ -186,14 +186,13 @@ def bound(
                 arguments[keywords] = others
             kwargs = {key: value for key, value in kwargs.items() if key in defaults}
         arguments.update(kwargs)
-    given = {key: value for key, value in arguments.items() if value is not NO_VALUE}
-    for key, value in given.items():
-        if key not in names and not is_usual(key, value, defaults.get(key)):
+    for key, value in arguments.items():
+        if key not in names and value is not NO_VALUE and not is_usual(key, value, defaults.get(key)):
             raise NumpyCallError(
                 f"{full_name(name)}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or "
                 "use tensor.detach().numpy()"
             )
-    return {key: value for key, value in given.items() if key in names}
+    return {key: value for key, value in arguments.items() if key in names and value is not NO_VALUE}
 
 
 def applied(

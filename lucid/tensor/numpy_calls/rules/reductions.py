@@ -26,7 +26,7 @@ from lucid.tensor.numpy_calls.operands import (
     untyped,
     written_as,
 )
-from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,7 +197,9 @@ def enter_extreme(names: str, op: Callable[..., Any], place: Callable[..., Any],
 
     def extreme(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
         def reduced() -> Any:
-            return over_axes(along_one, a, axis, keepdims) if is_complex(a) else op(*over(a, axis, keepdims))
+            if a.array.dtype.kind != "c":
+                return op(*over(a, axis, keepdims))
+            return over_axes(along_one, a, axis, keepdims)
 
         return from_initial(a, axis, keepdims, initial, reduced, ufunc)
 
