@@ -295,10 +295,7 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         namespace[name] = value
         return value
 
-    def names() -> list[str]:
-        return sorted({*namespace, *dir(module)})
-
-    return get, names
+    return get, lambda: sorted({*namespace, *dir(module)})
 
 
 def following(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

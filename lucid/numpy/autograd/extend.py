@@ -136,11 +136,8 @@ class Call:
                 "detach()"
             )
         memories = {memory_of(leaf) for leaf in leaves(args) if is_plain(leaf)}
-        self.form = as_tensors(
-            refilled(
-                result, [copied(leaf) if is_plain(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
-            )
-        )
+        own = [copied(leaf) if is_plain(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
+        self.form = as_tensors(refilled(result, own))
         return leaves(self.form)
 
     def gradients(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
@@ -333,9 +330,8 @@ def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
 
     def push(argnums: tuple[int, ...], gs: Sequence[Any], *call: object) -> Any:
         along = [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
-        return refilled(
-            along[0], [functools.reduce(operator.add, parts) for parts in zip(*map(leaves, along), strict=True)]
-        )
+        sums = [functools.reduce(operator.add, parts) for parts in zip(*map(leaves, along), strict=True)]
+        return refilled(along[0], sums)
 
     defjvp_argnums(fun, push)
 

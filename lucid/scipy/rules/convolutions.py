@@ -65,9 +65,8 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: PerAxis = None
     if axes is not None and not np.size(axes):
         raise ValueError("when provided, axes cannot be empty")
     along = [k for k in axes_of(axes, one.ndim) if one.shape[k] != 1 and two.shape[k] != 1]
-    if any(
-        m != n and 1 not in {m, n} for k, (m, n) in enumerate(zip(one.shape, two.shape, strict=True)) if k not in along
-    ):
+    pairs = enumerate(zip(one.shape, two.shape, strict=True))
+    if any(m != n and 1 not in {m, n} for k, (m, n) in pairs if k not in along):
         raise ValueError(f"incompatible shapes for in1 and in2: {one.shape} and {two.shape}")
     one, two = ordered(one, two, mode, along)
     if not along:

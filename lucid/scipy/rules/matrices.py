@@ -59,13 +59,8 @@ def pinv(a: Array) -> Any:
 def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False) -> Any:
     """Return ``scipy.linalg.norm``."""
     (a,) = arrays(a)
-    if (
-        a.size
-        and a.dtype != np.float16
-        and axis is None
-        and not keepdims
-        and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}
-    ):
+    is_whole = a.size and a.dtype != np.float16 and axis is None and not keepdims
+    if is_whole and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}:
         # SciPy has these of BLAS and LAPACK, as numbers of double precision
         (a,) = in_double(a)
     return lnp.linalg.norm(a, ord, axis, keepdims)

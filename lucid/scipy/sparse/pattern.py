@@ -82,9 +82,8 @@ class Pattern:
         if array not in self._empty:
             with on(values):
                 parts = (values, self.parts) if self.format == "coo" else (values, *self.parts)
-                made = getattr(library(values), f"{self.format}_{'array' if array else 'matrix'}")(
-                    parts, shape=self.shape
-                )
+                kind = f"{self.format}_{'array' if array else 'matrix'}"
+                made = getattr(library(values), kind)(parts, shape=self.shape)
             if self.is_canonical:
                 made.has_canonical_format = True
             # SciPy checks the indices of each matrix that it makes, which takes ten times as long as a small product
@@ -111,9 +110,8 @@ class Pattern:
         """The same elements with rows and columns exchanged."""
         if self._mirror is None:
             parts = self.parts[::-1] if self.format == "coo" else self.parts
-            mirror = Pattern(
-                _FLIPPED[self.format], parts, (self.shape[1], self.shape[0]), is_canonical=self.is_canonical
-            )
+            shape = self.shape[1], self.shape[0]
+            mirror = Pattern(_FLIPPED[self.format], parts, shape, is_canonical=self.is_canonical)
             self._mirror, mirror._mirror = mirror, self
         return self._mirror
 

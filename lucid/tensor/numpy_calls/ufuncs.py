@@ -91,13 +91,9 @@ def powers(x: Operand, exponent: Operand) -> Any:
 
     A device has its own power of arrays, less exact than products.
     """
-    if (
-        type(exponent) in {int, float}
-        and is_tensor(x)
-        and is_complex(x)
-        and (exponent == -1 or not is_gpu_array(x.array))
-    ):
-        exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
+    if type(exponent) in {int, float} and is_tensor(x) and is_complex(x):
+        if exponent == -1 or not is_gpu_array(x.array):
+            exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
     return power.pow(x, exponent)
 
 

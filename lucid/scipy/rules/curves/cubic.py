@@ -96,8 +96,7 @@ def at_end(end: Array, h: Array, wide: Array, rise: Array, near: int, far: int, 
 
 def line(parts: list[Any], like: Array) -> Any:
     """Return numbers, recorded ones among them, and vectors, as one vector."""
-    vectors = [lnp.reshape(put(as_array(each), like), (-1,)) for each in parts]
-    return lnp.concatenate(vectors)
+    return lnp.concatenate([lnp.reshape(put(as_array(each), like), (-1,)) for each in parts])
 
 
 def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last: tuple[Any, Any, Any]) -> Any:

@@ -83,8 +83,7 @@ def taken(line: Tensor, order: Any) -> Any:
 def plain(value: Any) -> Any:
     """Return an argument as NumPy takes it."""
     if is_tensor(value):
-        array: Any = value
-        return array.numpy(force=True)
+        return value.numpy(force=True)
     if is_gpu_array(value):
         return value.get()
     return remade(value, map(plain, value)) if is_sequence(value) else value
