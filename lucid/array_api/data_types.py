@@ -92,7 +92,7 @@ def iinfo(type: Dtype | Tensor, /) -> IntegerLimits:
     return IntegerLimits(info.bits, info.max, info.min, as_dtype(info.dtype))
 
 
-def _dtype_of(value: Any) -> Dtype:
+def _dtype_of(value: object) -> Dtype:
     return dtype_of(value.array) if isinstance(value, TensorBase) else as_dtype(value)
 
 

@@ -36,7 +36,7 @@ def together(operands: Sequence[Any]) -> list[Any]:
     return [cast_to(each, wanted) if isinstance(each, TensorBase) else each for each in operands]
 
 
-def checked_tensor(x: Any) -> Any:
+def checked_tensor(x: object) -> Any:
     """Return an operand that has to be a tensor.
 
     Raises

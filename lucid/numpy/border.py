@@ -78,7 +78,7 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 # ---- in ----
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return the array of a tensor, also in sequences, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
         array = value.array
@@ -167,7 +167,7 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
     return settled(apart(result, (*args, *kwargs.values())), ())
 
 
-def as_tensors(value: Any) -> Any:
+def as_tensors(value: object) -> Any:
     """Return CuPy's arrays as tensors, also in sequences; anything else as it is."""
     if gpu.is_gpu_array(value):
         return wrap(value)
@@ -322,7 +322,7 @@ def following(name: str, function: Callable[..., Any], args: tuple[Any, ...], kw
     if name in RULES and not is_sequence(result):
         return checked_view(name, applied(name, function, args, kwargs, numpy_dtype), filled)
 
-    def part(each: Any) -> Any:
+    def part(each: object) -> Any:
         # of a rule's several views, as of `split`, none could be written into
         return checked_view(name, view_in(each, filled), filled) if shares_memory(each, filled) else to_fill(each)
 

@@ -25,7 +25,7 @@ def is_array(value: object) -> bool:
     return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
 
 
-def is_number_of_numpys(value: Any) -> bool:
+def is_number_of_numpys(value: object) -> bool:
     """Return whether a value is a scalar of NumPy's, or an array of it without dimensions."""
     return isinstance(value, np.ndarray | np.generic) and not value.ndim
 

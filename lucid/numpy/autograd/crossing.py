@@ -152,7 +152,7 @@ def conjugated(tree: object) -> Any:
     return map_leaves(tree, lambda leaf: conj(leaf) if is_complex(leaf) else leaf)
 
 
-def fitting(tree: object, like: Any, what: str) -> list[Any]:
+def fitting(tree: object, like: object, what: str) -> list[Any]:
     """Return the leaves of a tree as tensors of the structure, shapes and dtypes of those of `like`.
 
     Raises

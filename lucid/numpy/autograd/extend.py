@@ -74,7 +74,7 @@ class Primitive:
         return self if instance is None else MethodType(self, instance)
 
     def pulling(
-        self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
+        self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: object
     ) -> Callable[[Any], Any]:
         """Return a function that takes the gradient of the result to those of some arguments."""
         if self.pull is not None:
@@ -86,7 +86,7 @@ class Primitive:
             )
         zeros = tuple([outside(map_leaves(as_tensors(args[k]), zeros_of)) for k in argnums])
 
-        def along(gs: Any) -> Any:
+        def along(gs: object) -> Any:
             return push(argnums, gs, ans, args, kwargs)
 
         return make_vjp(along)(zeros)[0]
@@ -189,7 +189,7 @@ def plain_leaf(leaf: object) -> Any:
     return array[()] if leaf is not array and type(array) is np.ndarray and not array.ndim else array
 
 
-def shown_inside(tensor: Any) -> Any:
+def shown_inside(tensor: object) -> Any:
     """Return a tensor for derivatives: an ndarray if it is recorded itself, else a plain array."""
     return recorded(tensor) if is_recorded(tensor) else plain_tree(tensor)
 
@@ -366,7 +366,7 @@ def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
     """
     makers = by_position("JVP", fun, jvpfuns, argnums, words=("same",))
 
-    def jvpmaker(argnum: int, g: object, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def jvpmaker(argnum: int, g: object, ans: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         maker = defined("JVP", makers, fun, argnum)
         if maker is None:
             return map_leaves(ans, lambda leaf: 0.0 * leaf)

@@ -70,7 +70,7 @@ SETTINGS = frozenset((type(None), bool, int, float, str))
 """Types of settings, which nobody records."""
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Return whether a value is a tensor of integers or bools."""
     return isinstance(value, TensorBase) and value.array.dtype.kind in "biu"
 
@@ -190,7 +190,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     return wrap(asarray(of_known_dtype(np.asarray(value)), device=None if like is None else device_of(like.array)))
 
 
-def listed(value: Any, like: TensorBase | None) -> Any:
+def listed(value: object, like: TensorBase | None) -> Any:
     """Return a sequence as an array, of any dtype; as a tensor if it has tensors, or `like` is on a device."""
     on_host = like is None or not is_gpu_array(like.array)
     return np.asarray(value) if on_host and next(tensors_in((value,)), None) is None else operand(value, like)
@@ -274,7 +274,7 @@ def zeros_for(like: TensorBase, shape: tuple[int, ...] | None = None) -> Any:
     return wrap(zeros_beside(like.array, shape))
 
 
-def same_kind(made: Any, like: TensorBase) -> Any:
+def same_kind(made: object, like: TensorBase) -> Any:
     """Return a tensor that was just made in the class of `like`: user code that is given it expects its methods."""
     if type(made) is not type(like):
         made.__class__ = type(like)

@@ -128,7 +128,7 @@ def shape_of(step: Any) -> tuple[int, ...]:
     return np.shape(step.array if is_tensor(step) else step)
 
 
-def _one_step(step: Any) -> Any:
+def _one_step(step: object) -> Any:
     """Return places without a gradient that lie evenly as their distance; anything else as it is."""
     if not shape_of(step) or (is_tensor(step) and step.requires_grad):
         return step

@@ -73,7 +73,7 @@ def selected(
     return taken(cat([zeros_for(lines[0], (1,)), *lines]), order)
 
 
-def taken(line: Tensor, order: Any) -> Any:
+def taken(line: Tensor, order: object) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
     if is_sequence(order):
         return type(order)([taken(line, each) for each in order])
@@ -122,7 +122,7 @@ def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:
     It is called with zeros of the same dtypes; numbers, which have none, stay what they are.
     """
 
-    def stand_in(entry: Any) -> Any:
+    def stand_in(entry: object) -> Any:
         if is_sequence(entry):
             return [stand_in(each) for each in entry]
         array: Any = entry.array if isinstance(entry, TensorBase) else entry
