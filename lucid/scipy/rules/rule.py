@@ -149,7 +149,7 @@ def at_least_single(*values: Array) -> list[Any]:
     return [in_dtype(x, np.float32) if x.dtype == np.float16 else x for x in arrays(*values)]
 
 
-def given_arrays(*values: Array) -> list[Any]:
+def arrays_or_none(*values: Array) -> list[Any]:
     """Return operands as `arrays` does, and None unchanged."""
     operands = iter(arrays(*[value for value in values if value is not None]))
     return [None if value is None else next(operands) for value in values]
@@ -157,13 +157,13 @@ def given_arrays(*values: Array) -> list[Any]:
 
 def in_double(*values: Array) -> list[Any]:
     """Return operands in double precision, as SciPy takes them in many a place, and None unchanged."""
-    operands = given_arrays(*values)
+    operands = arrays_or_none(*values)
     return [x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")) for x in operands]
 
 
 def in_one_dtype(*values: Array) -> list[Any]:
     """Return operands in the dtype of floats that all promote to, and None unchanged."""
-    operands = given_arrays(*values)
+    operands = arrays_or_none(*values)
     common = np.result_type(*[x.dtype for x in operands if x is not None])
     dtype = common if common.kind in "fc" else np.dtype(np.float64)
     return [x if x is None else in_dtype(x, dtype) for x in operands]

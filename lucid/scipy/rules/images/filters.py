@@ -32,7 +32,7 @@ MODES = {
 
 
 def check_mode(mode: str) -> None:
-    """Refuse what is no mode."""
+    """Refuse other names than those of modes."""
     if mode not in MODES:
         raise RuntimeError(f"boundary mode not supported: expected one of {', '.join(MODES)}, got {mode!r}")
 
