@@ -313,25 +313,23 @@ enter_without_nan("nancumsum", "*a axis dtype", running_sum, 0)
 enter_without_nan("nancumprod", "*a axis dtype", running_product, 1)
 
 
-def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
-    line, k = running_along(x, one_axis("cumulative_sum", x, axis))
-    result = running(line, k)
-    if not include_initial:
-        return result
-    sizes = [1 if j == k else size for j, size in enumerate(line.array.shape)]
-    return joining.cat([broadcasting.broadcast_to(tensor_of(first, result), sizes), result], k)
+def enter_so_far(name: str, running: Callable[..., Any], first: int) -> Callable[..., Any]:
+    """Enter running results along one axis, behind `first` if that is asked for, and return their function."""
+
+    def so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
+        x = in_dtype(x, dtype)
+        line, k = running_along(x, one_axis(name, x, axis))
+        result = running(line, k)
+        if include_initial:
+            sizes = [1 if j == k else size for j, size in enumerate(line.array.shape)]
+            result = joining.cat([broadcasting.broadcast_to(tensor_of(first, result), sizes), result], k)
+        return in_dtype(result, dtype)
+
+    return rule(name, "*x axis dtype include_initial")(so_far)
 
 
-@rule("cumulative_sum", "*x axis dtype include_initial")
-def sum_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
-    """Return ``numpy.cumulative_sum``."""
-    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0), dtype)
-
-
-@rule("cumulative_prod", "*x axis dtype include_initial")
-def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
-    """Return ``numpy.cumulative_prod``."""
-    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
+sum_so_far = enter_so_far("cumulative_sum", running_sum, 0)
+product_so_far = enter_so_far("cumulative_prod", running_product, 1)
 
 
 def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
