@@ -6,9 +6,10 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from lucid.array_api.infinities import whole_quotient
+from lucid.array_api.elementwise import whole_quotient
 from lucid.array_api.operands import together
 from lucid.autograd.base import TensorBase
+from lucid.autograd.hooks.structure import rebuilt
 from lucid.autograd.recording.views import change_in_place
 from lucid.ops.base.promotion import OperandTypeError
 from lucid.ops.index import indexing
@@ -153,10 +154,7 @@ def settled(result: Any, arguments: tuple[Any, ...]) -> Any:
         if type(result) is Array:
             return result
         return made(indexing.getitem(result, ...) if any(result is each for each in arguments) else result)  # pyright: ignore[reportArgumentType] - a Tensor
-    if is_sequence(result):
-        parts = [settled(each, arguments) for each in result]
-        return result.__class__(*parts) if hasattr(result, "_fields") else result.__class__(parts)
-    return result
+    return rebuilt(result, [settled(each, arguments) for each in result]) if is_sequence(result) else result
 
 
 def give_arrays(module: ModuleType) -> None:

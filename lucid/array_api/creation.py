@@ -61,17 +61,11 @@ def asarray(obj: Any, /, *, dtype: Dtype | None = None, device: Device = None, c
     return data.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
-def _stacked(values: Any, like: Any) -> Any:
-    """Return nested lists of tensors and numbers as one tensor, beside `like`."""
-    entries = [
-        _stacked(each, like)
-        if is_sequence(each)
-        else each
-        if isinstance(each, TensorBase)
-        else data.as_tensor(each, device=like.device)
-        for each in values
-    ]
-    return stack(together(entries))
+def _stacked(value: Any, like: Any) -> Any:
+    """Return a number, or nested lists of tensors and numbers, as one tensor, beside `like`."""
+    if is_sequence(value):
+        return stack(together([_stacked(each, like) for each in value]))
+    return value if isinstance(value, TensorBase) else data.as_tensor(value, device=like.device)
 
 
 def empty(shape: int | Sequence[int], *, dtype: Dtype | None = None, device: Device = None) -> Tensor:

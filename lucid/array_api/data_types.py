@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,7 +92,7 @@ def iinfo(type: Dtype | Tensor, /) -> IntegerLimits:
     return IntegerLimits(info.bits, info.max, info.min, as_dtype(info.dtype))
 
 
-def _dtype_of(value: Any) -> Dtype:
+def _dtype_of(value: object) -> Dtype:
     return dtype_of(value.array) if isinstance(value, TensorBase) else as_dtype(value)
 
 
@@ -154,9 +155,7 @@ def result_type(*arrays_and_dtypes: Any) -> Dtype:
     weak = [each for each in arrays_and_dtypes if not isinstance(each, TensorBase | dtype_class)]
     if not strong:
         raise SettingError("result_type: expected at least one array or dtype, got none")
-    common = strong[0]
-    for each in strong[1:]:
-        common = promote_types(common, each)
+    common = functools.reduce(promote_types, strong)
     for each in weak:
         kind = promoted(each)
         if kind.category > common.category:
@@ -173,7 +172,8 @@ class __array_namespace_info__:
 
     def default_device(self) -> device_class:
         """Return the default device of new arrays."""
-        return next(each for each in self.devices() if _same_device(each, get_default_device()))
+        wanted = get_default_device()
+        return next(each for each in self.devices() if (each.type, each.index or 0) == (wanted.type, wanted.index or 0))
 
     def devices(self) -> list[device_class]:
         """Return the devices that there are."""
@@ -191,7 +191,3 @@ class __array_namespace_info__:
         del device
         names = [name for each in KINDS.values() for name in each]
         return {name: DTYPES[name] for name in names if kind is None or isdtype(DTYPES[name], kind)}
-
-
-def _same_device(one: device_class, other: device_class) -> bool:
-    return one.type == other.type and (one.index or 0) == (other.index or 0)

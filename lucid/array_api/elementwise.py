@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
-from lucid.array_api import infinities
 from lucid.array_api.operands import checked_tensor, of_one, of_two
 from lucid.autograd.base import TensorBase
+from lucid.ops.activation import sigmoid
 from lucid.ops.base.promotion import cast_to, tensor_dtype
+from lucid.ops.creation import filling
 from lucid.ops.elementwise import (
     arithmetic,
     comparison,
@@ -17,14 +19,18 @@ from lucid.ops.elementwise import (
     nonfinite,
     power,
     rounding,
+    selection,
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
+from lucid.tensor.numpy_calls.operands import tensor_of
 from lucid.tensor.numpy_calls.rules.selection import clipped, imaginary
+from lucid.tensor.numpy_calls.ufuncs import is_complex, to_decimals
 from lucid.tensor.numpy_calls.ufuncs import sign as sign_or_nan
-from lucid.tensor.numpy_calls.ufuncs import to_decimals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.tensor import Tensor
 
 __all__ = [
@@ -37,9 +43,90 @@ __all__ = [
     "subtract", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
+# ---- the standard's values at infinities and NaN, if they differ from `lucid`'s, namely PyTorch's ----
+
+# Each is a choice between the op and what is written here; this has no gradient.
+
+
+def whole_quotient(x1: Tensor, x2: Tensor | float) -> Any:
+    """Return ``floor_divide``: with an infinite operand, the quotient."""
+    quotient: Any = division.floor_divide(x1, x2)
+    if not quotient.is_floating_point():
+        return quotient
+    first, second = (tensor_of(each, quotient).detach() for each in (x1, x2))
+    is_infinite = logic.logical_or(nonfinite.isinf(first), nonfinite.isinf(second))
+    return selection.where(is_infinite, division.div(first, second), quotient)
+
+
+def exponential_less_one(x: Tensor) -> Any:
+    """Return ``expm1``; for complex numbers with a part that is not finite, by the standard's table."""
+    if not is_complex(x):
+        return exponential.expm1(x)
+    is_finite = nonfinite.isfinite(x)
+    size, angle = parts.real(x.detach()), parts.imag(x.detach())
+    turns = nonfinite.isfinite(angle)
+    known = selection.where(turns, angle, 0.0)
+    along, across = trigonometry.cos(known), trigonometry.sin(known)
+    is_small, is_large = comparison.eq(size, -math.inf), comparison.eq(size, math.inf)
+    real = selection.where(is_small, -1.0, selection.where(is_large, arithmetic.mul(along, math.inf), math.nan))
+    turning = selection.where(logic.logical_and(is_large, turns), arithmetic.mul(across, math.inf), math.nan)
+    imag = selection.where(is_small, arithmetic.mul(across, 0.0), turning)
+    imag = selection.where(comparison.eq(angle, 0), angle, imag)
+    limit = parts.complex(cast_to(real, size.dtype), cast_to(imag, size.dtype))
+    made = exponential.expm1(selection.where(is_finite, x, 0.0))
+    # the real part of what is zero has no sign
+    zeros = filling.zeros_like(size)
+    made = arithmetic.add(made, parts.complex(zeros, arithmetic.copysign(zeros, angle)))
+    return selection.where(is_finite, made, limit)
+
+
+def hyperbolic_tangent(x: Tensor) -> Any:
+    """Return ``tanh``; of complex numbers 1 beside a zero if the real part is infinite, 0 if it is 0."""
+    if not is_complex(x):
+        return sigmoid.tanh(x)
+    size, angle = parts.real(x.detach()), parts.imag(x.detach())
+    is_infinite = nonfinite.isinf(size)
+    lost = logic.logical_and(comparison.eq(size, 0), logic.logical_not(nonfinite.isfinite(angle)))
+    zero = arithmetic.copysign(filling.zeros_like(size), angle)
+    limit = parts.complex(parts.sgn(size), selection.where(is_infinite, zero, math.nan))
+    return instead(sigmoid.tanh, x, logic.logical_or(is_infinite, lost), limit)
+
+
+def inverse_hyperbolic_cosine(x: Tensor) -> Any:
+    """Return ``acosh``; of complex numbers with the real part 0 and no imaginary one NaN above a right angle."""
+    if not is_complex(x):
+        return trigonometry.acosh(x)
+    size, angle = parts.real(x.detach()), parts.imag(x.detach())
+    lost = logic.logical_and(comparison.eq(size, 0), nonfinite.isnan(angle))
+    limit = parts.complex(angle, filling.full_like(size, math.pi / 2))
+    return instead(trigonometry.acosh, x, lost, limit)
+
+
+def logarithm(op: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
+    """Return a logarithm; of complex numbers, its real part is infinite if a part of the number is."""
+
+    def function(x: Tensor) -> Any:
+        if not is_complex(x):
+            return op(x)
+        known = x.detach()
+        size = filling.full_like(parts.real(known), math.inf)
+        one_is_nan = logic.logical_or(nonfinite.isnan(parts.real(known)), nonfinite.isnan(parts.imag(known)))
+        lost = logic.logical_and(nonfinite.isinf(known), one_is_nan)
+        return instead(op, x, lost, parts.complex(size, arithmetic.mul(size, 0.0)))
+
+    return function
+
+
+def instead(op: Callable[[Any], Any], x: Tensor, where: Tensor, limit: Tensor) -> Any:
+    """Return ``op(x)``, with the standard's values at some elements."""
+    return selection.where(where, limit, op(selection.where(where, 0.5, x)))
+
+
+# ---- the functions ----
+
 abs = of_one("abs", parts.abs)
 acos = of_one("acos", trigonometry.acos)
-acosh = of_one("acosh", infinities.inverse_hyperbolic_cosine)
+acosh = of_one("acosh", inverse_hyperbolic_cosine)
 add = of_two("add", arithmetic.add)
 asin = of_one("asin", trigonometry.asin)
 asinh = of_one("asinh", trigonometry.asinh)
@@ -60,9 +147,9 @@ cosh = of_one("cosh", trigonometry.cosh)
 divide = of_two("divide", division.div)
 equal = of_two("equal", comparison.eq)
 exp = of_one("exp", exponential.exp)
-expm1 = of_one("expm1", infinities.exponential_less_one)
+expm1 = of_one("expm1", exponential_less_one)
 floor = of_one("floor", rounding.floor)
-floor_divide = of_two("floor_divide", infinities.whole_quotient)
+floor_divide = of_two("floor_divide", whole_quotient)
 greater = of_two("greater", comparison.gt)
 greater_equal = of_two("greater_equal", comparison.ge)
 hypot = of_two("hypot", trigonometry.hypot)
@@ -72,10 +159,10 @@ isinf = of_one("isinf", nonfinite.isinf)
 isnan = of_one("isnan", nonfinite.isnan)
 less = of_two("less", comparison.lt)
 less_equal = of_two("less_equal", comparison.le)
-log = of_one("log", infinities.logarithm(exponential.log))
-log1p = of_one("log1p", infinities.logarithm(exponential.log1p))
-log2 = of_one("log2", infinities.logarithm(exponential.log2))
-log10 = of_one("log10", infinities.logarithm(exponential.log10))
+log = of_one("log", logarithm(exponential.log))
+log1p = of_one("log1p", logarithm(exponential.log1p))
+log2 = of_one("log2", logarithm(exponential.log2))
+log10 = of_one("log10", logarithm(exponential.log10))
 logaddexp = of_two("logaddexp", exponential.logaddexp)
 logical_and = of_two("logical_and", logic.logical_and)
 logical_not = of_one("logical_not", logic.logical_not)
@@ -101,7 +188,7 @@ sqrt = of_one("sqrt", power.sqrt)
 square = of_one("square", power.square)
 subtract = of_two("subtract", arithmetic.sub)
 tan = of_one("tan", trigonometry.tan)
-tanh = of_one("tanh", infinities.hyperbolic_tangent)
+tanh = of_one("tanh", hyperbolic_tangent)
 trunc = of_one("trunc", rounding.trunc)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from lucid.autograd.base import TensorBase
@@ -31,13 +32,11 @@ def together(operands: Sequence[Any]) -> list[Any]:
     tensors = [each for each in operands if isinstance(each, TensorBase)]
     if len({each.array.dtype for each in tensors}) <= 1:
         return list(operands)
-    wanted = tensor_dtype(tensors[0])
-    for each in tensors[1:]:
-        wanted = promote_types(wanted, tensor_dtype(each))
+    wanted = functools.reduce(promote_types, map(tensor_dtype, tensors))
     return [cast_to(each, wanted) if isinstance(each, TensorBase) else each for each in operands]
 
 
-def checked_tensor(x: Any) -> Any:
+def checked_tensor(x: object) -> Any:
     """Return an operand that has to be a tensor.
 
     Raises

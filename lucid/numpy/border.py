@@ -20,11 +20,7 @@ from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.base.dtype import dtype
 from lucid.errors import DeviceError, LucidError
-from lucid.numpy.promotion import (
-    is_array,
-    op_and_dtypes,
-    promoted,
-)
+from lucid.numpy.promotion import is_array, op_and_dtypes, promoted
 from lucid.numpy.results import arrays, hand_over, is_to_fill, made, new_to_fill, rebuilt, settled, to_fill, view_in
 from lucid.numpy.writes import apart, array_of, counted, shares_memory, written
 from lucid.ops.reduction import extremes, sums
@@ -47,6 +43,8 @@ from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from lucid.base.device import device
 
 
 UNLIKE_NUMPYS = {
@@ -80,7 +78,7 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 # ---- in ----
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return the array of a tensor, also in sequences, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
         array = value.array
@@ -163,13 +161,13 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
         return computed(name, function, args, kwargs)
     arguments = bound(name, rule, function, args, kwargs)
     try:
-        result = rule.function(**arguments)
+        result = rule.function(**{key: value for key, value in arguments.items() if rule.names[key]})
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     return settled(apart(result, (*args, *kwargs.values())), ())
 
 
-def as_tensors(value: Any) -> Any:
+def as_tensors(value: object) -> Any:
     """Return CuPy's arrays as tensors, also in sequences; anything else as it is."""
     if gpu.is_gpu_array(value):
         return wrap(value)
@@ -185,6 +183,16 @@ def on_device(name: str) -> Any:
         return functools.reduce(getattr, name.split("."), gpu.cupy())
     except (AttributeError, ImportError):
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
+
+
+def made_on(
+    place: device, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return the result of NumPy's function on the CPU, or of CuPy's of its name on a CUDA device."""
+    if place.type == "cpu":
+        return function(*args, **kwargs)
+    with gpu.use_device(place.index or 0):
+        return on_device(name)(*args, **kwargs)
 
 
 def cupys(name: str) -> str:
@@ -258,9 +266,7 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 # ---- out ----
 
 
-def names_of(
-    path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any], library: str = "numpy"
-) -> tuple[Callable[[str], Any], Any]:
+def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]) -> tuple[Callable[[str], Any], Any]:
     """Return `__getattr__` and `__dir__` of a module that has all names of one of a library's.
 
     Parameters
@@ -271,27 +277,25 @@ def names_of(
         The module's, which keeps what was asked for.
     wrap : callable
         What makes a function of the library's one of the module, by its path.
-    library : str
     """
-    module: Any = importlib.import_module((f"numpy.{path}" if library == "numpy" else path).rstrip("."))
+    is_scipys = path.startswith("scipy")
+    module: Any = importlib.import_module(path if is_scipys else f"numpy.{path}".rstrip("."))
 
     def get(name: str) -> Any:
         try:
             value = getattr(module, name)
         except AttributeError:
-            full = f"{path}.{name}".lstrip(".")
+            owner = "SciPy's" if is_scipys else "NumPy's"
+            hint = cupys(f"{path}.{name}".lstrip("."))
             raise AttributeError(
-                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has {LIBRARIES[library]}{cupys(full)}"
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has {owner}{hint}"
             ) from None
         if callable(value) and not isinstance(value, type):
             value = wrap(f"{path}.{name}".lstrip("."), value)
         namespace[name] = value
         return value
 
-    def names() -> list[str]:
-        return sorted({*namespace, *dir(module)})
-
-    return get, names
+    return get, lambda: sorted({*namespace, *dir(module)})
 
 
 def following(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -318,7 +322,7 @@ def following(name: str, function: Callable[..., Any], args: tuple[Any, ...], kw
     if name in RULES and not is_sequence(result):
         return checked_view(name, applied(name, function, args, kwargs, numpy_dtype), filled)
 
-    def part(each: Any) -> Any:
+    def part(each: object) -> Any:
         # of a rule's several views, as of `split`, none could be written into
         return checked_view(name, view_in(each, filled), filled) if shares_memory(each, filled) else to_fill(each)
 
@@ -341,30 +345,20 @@ def checked_view(name: str, view: object, filled: list[Any]) -> Any:
     return to_fill(view)
 
 
-LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
-
-
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of NumPy's as it is here."""
     if isinstance(function, np.ufunc):
         return Ufunc(function, name.removesuffix(function.__name__))
 
-    @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
         return called(name, function, args, kwargs)
 
-    @functools.wraps(function)
     def reduced(*args: Any, **kwargs: object) -> Any:
         if args and type(args[0]) is arrays.kind:
             return getattr(arrays.kind, name)(*args, **kwargs)
         return called(name, function, args, kwargs)
 
-    @functools.wraps(function)
-    def like(*args: object, **kwargs: object) -> Any:
-        result = called(name, function, args, kwargs)
-        return to_fill(result) if allows_mutation() else result
-
-    return reduced if name in REDUCTIONS else like if name in FILLED else call
+    return functools.wraps(function)(reduced if name in REDUCTIONS else call)
 
 
 class Ufunc:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.mutation import allows_mutation
-from lucid.base import gpu
 from lucid.base.device import as_device, device_of
-from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, wrapped
+from lucid.numpy.border import any_recorded, array_on_device, called, computed, made_on, plain, wrapped
 from lucid.numpy.results import is_to_fill, new_to_fill, settled
 from lucid.tensor.numpy_calls.operands import is_recorded, is_sequence, tensors_in
 
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
 
     from lucid.base.device import Device
 
-CREATED = frozenset(
-    (
-        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "full", "geomspace",
-        "identity", "indices", "linspace", "logspace", "ones", "tri", "zeros",
-    )
-)  # fmt: skip
+CREATED = {
+    "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "full", "geomspace",
+    "identity", "indices", "linspace", "logspace", "ones", "tri", "zeros",
+}  # fmt: skip
 
 
 def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,11 +49,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def plain_of(args: tuple[object, ...], device: Any, kwargs: dict[str, object]) -> Any:
         if device is None and array_on_device((*args, *kwargs.values())) is not None:
             return computed(name, function, args, kwargs)
-        place = as_device(device)
-        if place.type == "cpu":
-            return function(*args, **kwargs)
-        with gpu.use_device(place.index or 0):
-            return on_device(name)(*args, **kwargs)
+        return made_on(as_device(device), name, function, args, kwargs)
 
     return create
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.gpu import is_gpu_array
 from lucid.numpy.border import any_recorded, as_tensors, called, following, plain
+from lucid.numpy.keys import parts_of
 from lucid.numpy.results import settled
 from lucid.ops.shape.diagonal import diag_embed
 from lucid.tensor.numpy_calls.operands import operand, tensors_in
@@ -31,7 +32,7 @@ class Joining(ByIndex):
     """Joins the parts of its index, as NumPy's object of the name does: slices are ranges, strings directions."""
 
     def __getitem__(self, key: object) -> Any:
-        parts = ranges_in(key)
+        parts = parts_of(key)
         numbers = numbers_in(parts)
         is_recorded = any_recorded(numbers)
         like = next(tensors_in(as_tensors(numbers)), None)
@@ -51,7 +52,7 @@ class Grids(ByIndex):
     """Makes grids of the ranges of its index, as NumPy's object of the name does: whole ones, or open ones of lines."""
 
     def __getitem__(self, key: Any) -> Any:
-        parts = ranges_in(key)
+        parts = parts_of(key)
         numbers = numbers_in(parts)
         if not any_recorded(numbers):
             return following(f"{self.name}.__getitem__", self.numpys.__getitem__, (plain_ranges(key),), {})
@@ -63,11 +64,6 @@ class Grids(ByIndex):
         is_open = self.name == "ogrid"
         grids = called("meshgrid", np.meshgrid, tuple(lines), {"indexing": "ij", "sparse": is_open})
         return grids if is_open else called("stack", np.stack, (grids,), {})
-
-
-def ranges_in(key: Any) -> tuple[Any, ...]:
-    """Return the parts of an index."""
-    return cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
 
 
 def ends_of(part: Any) -> tuple[Any, Any, Any]:
@@ -96,7 +92,7 @@ def is_count(step: object) -> bool:
 def plain_ranges(key: Any) -> Any:
     """Return an index with the plain values of tensors in its slices."""
     if type(key) is tuple:
-        return tuple([plain_ranges(part) for part in ranges_in(key)])
+        return tuple([plain_ranges(part) for part in parts_of(key)])
     part: Any = key
     return slice(*plain([part.start, part.stop, part.step])) if isinstance(key, slice) else key
 

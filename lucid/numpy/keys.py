@@ -13,6 +13,11 @@ from lucid.numpy.border import called, plain
 from lucid.tensor.numpy_calls.operands import in_native_order, is_sequence, untyped
 
 
+def parts_of(key: Any) -> tuple[Any, ...]:
+    """Return the parts of an index."""
+    return key if type(key) is tuple else (key,)  # pyright: ignore[reportUnknownVariableType] - anything
+
+
 def plain_key(key: Any) -> Any:
     """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
     if isinstance(key, tuple):
@@ -37,7 +42,7 @@ def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
     It does not for negative steps, bools beside others, integers beside arrays, which are arrays to NumPy, and an
     Ellipsis between arrays, which parts them in NumPy also where it stands for no axis.
     """
-    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+    parts = parts_of(key)
     numbers = several = parted = False
     for part in parts:
         if part is ...:
@@ -65,7 +70,7 @@ def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
 
 def has_ellipsis(key: object) -> bool:
     """Return whether an index has an Ellipsis: a single element is a view then."""
-    return any(part is ... for part in cast("tuple[object, ...]", key if type(key) is tuple else (key,)))
+    return any(part is ... for part in parts_of(key))
 
 
 def places(key: Any, shape: tuple[int, ...]) -> Any:
@@ -84,14 +89,13 @@ def is_scalar(x: TensorBase) -> bool:
 
 def written_once(key: Any, value: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return an index that names each element once, and the last of the recorded values that are written there."""
-    as_it_is: Any = key
-    parts: tuple[Any, ...] = as_it_is if type(key) is tuple else (as_it_is,)
+    parts = parts_of(key)
     if all(part is None or isinstance(part, slice | int) or not np.ndim(part) or part.dtype == bool for part in parts):
-        return as_it_is, value
+        return key, value
     named = places(key, shape)
     once, last = np.unique(named.ravel()[::-1], return_index=True)
     if once.size == named.size:
-        return as_it_is, value
+        return key, value
     own: tuple[int, ...] = value.array.shape
     extra = max(len(own) - named.ndim, 0)
     if set(own[:extra]) == {1}:  # NumPy writes (1, 1, n) into (n,)

@@ -12,12 +12,7 @@ from lucid.autograd.borrowing import borrowed
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
-from lucid.tensor.numpy_calls.operands import (
-    WEAK,
-    listed,
-    operand,
-    tensors_in,
-)
+from lucid.tensor.numpy_calls.operands import WEAK, listed, operand, tensors_in
 from lucid.tensor.numpy_calls.table import CONSTANT_UFUNCS
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
@@ -30,7 +25,7 @@ def is_array(value: object) -> bool:
     return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
 
 
-def is_number_of_numpys(value: Any) -> bool:
+def is_number_of_numpys(value: object) -> bool:
     """Return whether a value is a scalar of NumPy's, or an array of it without dimensions."""
     return isinstance(value, np.ndarray | np.generic) and not value.ndim
 

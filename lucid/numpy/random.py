@@ -9,9 +9,8 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.mutation import allows_mutation
-from lucid.base import gpu
 from lucid.base.device import get_default_device
-from lucid.numpy.border import any_recorded, called, names_of, on_device, plain
+from lucid.numpy.border import any_recorded, called, made_on, names_of, plain
 from lucid.numpy.results import to_fill
 from lucid.numpy.writes import counted, written
 from lucid.tensor.numpy_calls.operands import NumpyCallError
@@ -30,14 +29,9 @@ def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 f"numpy.{name}: what is drawn from requires grad: draw standard numbers and shape them, "
                 "loc + scale * standard_normal(), or use rsample() of lucid.distributions"
             )
-        device = get_default_device()
         with counted(name, written(name, function, args, kwargs)):
             args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
-            if device.type == "cpu":
-                drawn = function(*args, **kwargs)
-            else:
-                with gpu.use_device(device.index or 0):
-                    drawn = on_device(name)(*args, **kwargs)
+            drawn = made_on(get_default_device(), name, function, args, kwargs)
         return to_fill(drawn) if allows_mutation() else drawn
 
     return draw

@@ -111,12 +111,8 @@ def hand_over(values: Iterable[object]) -> None:
 def view_in(array: Array, tensors: list[Any]) -> Any:
     """Return a plain view as one of the tensor with its memory; one of none, or with negative steps, as it is."""
     for x in tensors:
-        if (
-            shares_memory(array, (x,))
-            and array.dtype == x.array.dtype
-            and type(array) is type(x.array)
-            and min(array.strides, default=0) >= 0
-        ):
+        is_like = array.dtype == x.array.dtype and type(array) is type(x.array)
+        if is_like and min(array.strides, default=0) >= 0 and shares_memory(array, (x,)):
             start = offset_of(x) + (address_of(array) - address_of(x.array)) // array.dtype.itemsize
             with suppress(ShapeError):
                 return as_strided(x, array.shape, strides_of(array), start)

@@ -87,7 +87,7 @@ def overwritten(option: str, arguments: dict[str, Any]) -> list[Any]:
     return [value for key, value in arguments.items() if key.lower() in names] or [*arguments.values()]
 
 
-def apart(result: Any, arguments: tuple[Any, ...]) -> Any:
+def apart(result: object, arguments: tuple[Any, ...]) -> Any:
     """Return results of a function that gives no views, copied if they share memory with an argument."""
     if type(result) is tuple:
         return tuple([apart(each, arguments) for each in cast("tuple[Any, ...]", result)])

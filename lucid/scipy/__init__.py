@@ -27,4 +27,4 @@ from lucid.scipy import fft, integrate, interpolate, linalg, ndimage, signal, sp
 
 __all__ = ["fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "special"]
 
-__getattr__, __dir__ = names_of("scipy", globals(), wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy", globals(), wrapped)

@@ -7,5 +7,5 @@ from lucid.scipy.rules import cosines
 
 __all__: list[str] = []
 
-__getattr__, __dir__ = names_of("scipy.fft", globals(), wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy.fft", globals(), wrapped)
 del cosines

@@ -7,5 +7,5 @@ from lucid.scipy.rules import integrals, solvers
 
 __all__: list[str] = []
 
-__getattr__, __dir__ = names_of("scipy.integrate", globals(), wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy.integrate", globals(), wrapped)
 del integrals, solvers

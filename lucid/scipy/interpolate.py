@@ -24,15 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "Akima1DInterpolator",
-    "BSpline",
-    "CubicHermiteSpline",
-    "CubicSpline",
-    "PPoly",
-    "PchipInterpolator",
-    "RegularGridInterpolator",
-    "interp1d",
-]
+    "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
+    "RegularGridInterpolator", "interp1d",
+]  # fmt: skip
 
 
 def _returning(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,4 +34,4 @@ def _returning(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return by_scipys(name, wrapped(name, function))
 
 
-__getattr__, __dir__ = names_of("scipy.interpolate", globals(), _returning, "scipy")
+__getattr__, __dir__ = names_of("scipy.interpolate", globals(), _returning)

@@ -7,5 +7,5 @@ from lucid.scipy.rules import equations, matrices
 
 __all__: list[str] = []
 
-__getattr__, __dir__ = names_of("scipy.linalg", globals(), wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy.linalg", globals(), wrapped)
 del equations, matrices

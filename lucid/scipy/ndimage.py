@@ -14,5 +14,5 @@ constants(
     "ndimage.label ndimage.maximum_position ndimage.minimum_position"
 )
 
-__getattr__, __dir__ = names_of("scipy.ndimage", globals(), wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy.ndimage", globals(), wrapped)
 del filters, ranks, splines, transforms

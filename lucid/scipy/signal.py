@@ -13,5 +13,5 @@ constants(
     "signal.find_peaks_cwt signal.peak_prominences signal.peak_widths"
 )
 
-__getattr__, __dir__ = names_of("scipy.signal", globals(), wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy.signal", globals(), wrapped)
 del convolutions, recursions, signals

@@ -18,4 +18,4 @@ def _wrapped(name: str, function: Callable[..., Any]) -> Any:
     return wrapped(name, getattr(functions.UFUNCS, getattr(function, "__name__", ""), function))
 
 
-__getattr__, __dir__ = names_of("scipy.special", globals(), _wrapped, "scipy")
+__getattr__, __dir__ = names_of("scipy.special", globals(), _wrapped)

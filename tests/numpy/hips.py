@@ -22,7 +22,7 @@ import scipy.stats
 import lucid
 import lucid.numpy as np
 from lucid.numpy import autograd
-from lucid.numpy.autograd import arguments, builtins, extend, misc, products, test_util
+from lucid.numpy.autograd import builtins, crossing, extend, misc, products, test_util
 from lucid.numpy.autograd.misc import fixed_points, flatten, optimizers
 from lucid.scipy import integrate, linalg, signal, special
 from lucid.tensor.numpy_calls.operands import is_recorded
@@ -58,7 +58,7 @@ def unary_to_nary(operator):
             return operator(fun, x, *args, **kwargs)
 
         bound.__name__ = getattr(operator, "__name__", "operator")
-        return arguments.of_argument(bound.__name__, bound, fun, argnum)
+        return crossing.of_argument(bound.__name__, bound, fun, argnum)
 
     return of_several
 

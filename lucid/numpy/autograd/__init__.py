@@ -31,14 +31,7 @@ from lucid.numpy.autograd.matrices import (
     tensor_jacobian_product,
     vector_jacobian_product,
 )
-from lucid.numpy.autograd.products import (
-    deriv,
-    make_ggnvp,
-    make_hvp,
-    make_jvp,
-    make_jvp_reversemode,
-    make_vjp,
-)
+from lucid.numpy.autograd.products import deriv, make_ggnvp, make_hvp, make_jvp, make_jvp_reversemode, make_vjp
 from lucid.public import publish as _publish
 
 __all__ = [

@@ -9,6 +9,7 @@ product of a vector g with the derivative of a holomorphic function is ``g * f'(
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,21 +23,53 @@ from lucid.base.arrays import asarray, copied, ones_beside
 from lucid.base.dtype import as_dtype
 from lucid.base.memory import writeable
 from lucid.errors import DtypeError, SettingError
-from lucid.func.derivatives import Run
-from lucid.func.trees import leaves, matching
+from lucid.func.derivatives import Run, check_function
+from lucid.func.trees import chosen, leaves, matching
 from lucid.numpy.promotion import is_array
 from lucid.numpy.results import arrays, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.index.indexing import getitem
+from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    Positions = int | tuple[int, ...] | list[int]
 
-def is_complex(tensor: Any) -> bool:
-    """Return whether a tensor holds complex numbers."""
-    return tensor.array.dtype.kind == "c"
+
+def of_argument(
+    name: str, operator: Callable[[Callable[[Any], Any], Any], Any], function: Callable[..., Any], argnum: Positions
+) -> Callable[..., Any]:
+    """Return an operator on functions of one argument, public by its name, as one on an argument of several."""
+    check_function(function)
+    inner = name_of(function)
+    several = tuple(argnum) if isinstance(argnum, list) else argnum
+
+    @functools.wraps(function)
+    def derived(*args: object, **kwargs: object) -> Any:
+        positions = chosen(args, several, name)
+
+        @functools.wraps(function)
+        def of_one(x: Any) -> Any:
+            arguments = [*args]
+            for position, value in zip(positions, x if isinstance(several, tuple) else (x,), strict=True):
+                arguments[position] = value
+            return function(*arguments, **kwargs)
+
+        x = tuple([args[k] for k in positions]) if isinstance(several, tuple) else args[positions[0]]
+        return operator(of_one, x)
+
+    derived.__name__ = f"{name}_of_{inner}_wrt_argnum_{argnum}"
+    derived.__doc__ = (
+        f"    {name} of function {inner} with respect to argument number {argnum}. It takes the arguments of {inner}."
+    )
+    return derived
+
+
+def name_of(function: object) -> str:
+    """Return the name of a function, for messages."""
+    return getattr(function, "__name__", "[unknown name]")
 
 
 def as_tensor(leaf: object) -> Any:
@@ -119,7 +152,7 @@ def conjugated(tree: object) -> Any:
     return map_leaves(tree, lambda leaf: conj(leaf) if is_complex(leaf) else leaf)
 
 
-def fitting(tree: object, like: Any, what: str) -> list[Any]:
+def fitting(tree: object, like: object, what: str) -> list[Any]:
     """Return the leaves of a tree as tensors of the structure, shapes and dtypes of those of `like`.
 
     Raises
@@ -134,10 +167,7 @@ def fitting(tree: object, like: Any, what: str) -> list[Any]:
     for leaf, other in zip(tensors, wanted, strict=True):
         if is_complex(leaf) and not is_complex(other):
             raise DtypeError(f"{what}: expected real numbers, got {leaf.array.dtype}")
-    return [
-        leaf if leaf.array.dtype == other.array.dtype else cast_to(leaf, as_dtype(other.array.dtype))
-        for leaf, other in zip(tensors, wanted, strict=True)
-    ]
+    return [cast_to(leaf, as_dtype(other.array.dtype)) for leaf, other in zip(tensors, wanted, strict=True)]
 
 
 def run_of(function: Callable[..., Any], x: object, *, what: str, has_aux: bool = False) -> Run:
@@ -163,16 +193,6 @@ def pulled_back(run: Run, vectors: Sequence[Any], *, keep: bool) -> list[Any]:
     return conjugated(run.pull(conjugated([*vectors]), create_graph=graph, keep=keep or graph))
 
 
-def pushed_forward(run: Run, push: Callable[..., Any], vectors: Sequence[Any]) -> Any:
-    """Return the product of the derivative with vectors, one for each input, for each output."""
-    return push(vectors, run.recorded(vectors), False)
-
-
-def size_of(outputs: Sequence[Any]) -> int:
-    """Return the number of real numbers that outputs hold."""
-    return sum(output.array.size * (2 if is_complex(output) else 1) for output in outputs)
-
-
-def ones_of(outputs: Sequence[Any]) -> list[Any]:
-    """Return ones, as real as they come, in the form of outputs."""
-    return [wrap(ones_beside(output.array)) for output in outputs]
+def ones_of(tree: object) -> Any:
+    """Return a tree with ones, as real as they come, in the form of each leaf."""
+    return map_leaves(tree, lambda leaf: wrap(ones_beside(as_tensor(leaf).array)))

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import shown
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import TensorBase
 from lucid.autograd.borrowing import counter_of
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.structure import map_leaves, paired
 from lucid.autograd.modes.state import enable_grad
-from lucid.base.arrays import copied, zeros_beside
+from lucid.autograd.products import zeros_of
+from lucid.base.arrays import copied
 from lucid.errors import ArgumentError, InplaceError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, outside, recorded
+from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, name_of, outside, recorded
 from lucid.numpy.autograd.products import make_vjp
 from lucid.numpy.border import plain
 from lucid.numpy.writes import is_plain
@@ -73,7 +74,7 @@ class Primitive:
         return self if instance is None else MethodType(self, instance)
 
     def pulling(
-        self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
+        self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: object
     ) -> Callable[[Any], Any]:
         """Return a function that takes the gradient of the result to those of some arguments."""
         if self.pull is not None:
@@ -85,7 +86,7 @@ class Primitive:
             )
         zeros = tuple([outside(map_leaves(as_tensors(args[k]), zeros_of)) for k in argnums])
 
-        def along(gs: Any) -> Any:
+        def along(gs: object) -> Any:
             return push(argnums, gs, ans, args, kwargs)
 
         return make_vjp(along)(zeros)[0]
@@ -135,11 +136,8 @@ class Call:
                 "detach()"
             )
         memories = {memory_of(leaf) for leaf in leaves(args) if is_plain(leaf)}
-        self.form = as_tensors(
-            refilled(
-                result, [copied(leaf) if is_plain(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
-            )
-        )
+        own = [copied(leaf) if is_plain(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
+        self.form = as_tensors(refilled(result, own))
         return leaves(self.form)
 
     def gradients(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
@@ -191,7 +189,7 @@ def plain_leaf(leaf: object) -> Any:
     return array[()] if leaf is not array and type(array) is np.ndarray and not array.ndim else array
 
 
-def shown_inside(tensor: Any) -> Any:
+def shown_inside(tensor: object) -> Any:
     """Return a tensor for derivatives: an ndarray if it is recorded itself, else a plain array."""
     return recorded(tensor) if is_recorded(tensor) else plain_tree(tensor)
 
@@ -199,16 +197,6 @@ def shown_inside(tensor: Any) -> Any:
 def is_traced(leaf: object) -> bool:
     """Return whether a leaf of the arguments of a call may get a gradient."""
     return isinstance(leaf, TensorBase) and leaf.edge is not None
-
-
-def zeros_of(tensor: Any) -> Any:
-    """Return zeros in the form of a tensor."""
-    return wrap(zeros_beside(tensor.array))
-
-
-def name_of(fun: Callable[..., Any]) -> str:
-    """Return the name of a function, for messages."""
-    return getattr(fun, "__name__", "[unknown name]")
 
 
 def primitive(fun: Callable[..., Any]) -> Primitive:
@@ -253,11 +241,6 @@ def as_primitive(fun: Callable[..., Any]) -> Primitive:
     if not isinstance(fun, Primitive):
         raise ArgumentError(f"expected a function that primitive() returned, got {shown(fun)}")
     return fun
-
-
-def _nothing(g: object) -> None:
-    """Return the gradient of an argument that has none."""
-    del g
 
 
 def defvjp_argnums(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
@@ -315,7 +298,7 @@ def defvjp(
 
     def vjpmaker(argnum: int, ans: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
         maker = defined("VJP", makers, fun, argnum)
-        return _nothing if maker is None else maker(ans, *args, **kwargs)
+        return (lambda _: None) if maker is None else maker(ans, *args, **kwargs)
 
     defvjp_argnum(fun, vjpmaker)
 
@@ -347,9 +330,8 @@ def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
 
     def push(argnums: tuple[int, ...], gs: Sequence[Any], *call: object) -> Any:
         along = [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
-        return refilled(
-            along[0], [functools.reduce(operator.add, parts) for parts in zip(*map(leaves, along), strict=True)]
-        )
+        sums = [functools.reduce(operator.add, parts) for parts in zip(*map(leaves, along), strict=True)]
+        return refilled(along[0], sums)
 
     defjvp_argnums(fun, push)
 
@@ -384,7 +366,7 @@ def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
     """
     makers = by_position("JVP", fun, jvpfuns, argnums, words=("same",))
 
-    def jvpmaker(argnum: int, g: object, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def jvpmaker(argnum: int, g: object, ans: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         maker = defined("JVP", makers, fun, argnum)
         if maker is None:
             return map_leaves(ans, lambda leaf: 0.0 * leaf)

@@ -11,29 +11,21 @@ import numpy as np
 from lucid.autograd import checkpoint as checkpoints
 from lucid.errors import DtypeError, warn
 from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import (
-    as_tensors,
-    derivatives,
-    is_complex,
-    ones_of,
-    outside,
-    pulled_back,
-    run_of,
-    size_of,
-)
+from lucid.numpy.autograd.crossing import as_tensors, derivatives, of_argument, ones_of, outside, pulled_back, run_of
 from lucid.numpy.border import called
+from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.func.derivatives import Run
-    from lucid.numpy.autograd.arguments import Positions
+    from lucid.numpy.autograd.crossing import Positions
 
 
 def one_number(run: Run, name: str) -> None:
     """Refuse outputs that are not one real number."""
-    if size_of(run.outputs) != 1 or run.outputs[0].array.dtype.kind not in "fViu":
+    numbers = sum(output.array.size * (2 if is_complex(output) else 1) for output in run.outputs)
+    if numbers != 1 or run.outputs[0].array.dtype.kind not in "fViu":
         got = ", ".join(f"{each.array.dtype} of shape {each.array.shape}" for each in run.outputs) or "nothing"
         raise DtypeError(
             f"{name} only applies to real scalar-output functions, this one returned {got}: reduce it, or use "
@@ -41,9 +33,11 @@ def one_number(run: Run, name: str) -> None:
         )
 
 
-def gradient_of(function: Callable[[Any], Any], x: object, name: str = "grad") -> tuple[Any, Run]:
+def gradient_of(
+    function: Callable[[Any], Any], x: object, name: str = "grad", *, has_aux: bool = False
+) -> tuple[Any, Run]:
     """Return the gradient of a function of one argument, and its run."""
-    run = run_of(function, x, what=name)
+    run = run_of(function, x, what=name, has_aux=has_aux)
     one_number(run, name)
     return derivatives(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False))), run
 
@@ -119,10 +113,8 @@ def grad_and_aux(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[...
     """
 
     def grad_and_aux(fun: Callable[[Any], Any], x: object) -> tuple[Any, Any]:
-        run = run_of(fun, x, what="grad_and_aux", has_aux=True)
-        one_number(run, "grad_and_aux")
-        gradient = pulled_back(run, ones_of(run.outputs), keep=False)
-        return derivatives(refilled(run.primals, gradient)), outside(run.leave(run.aux))
+        gradient, run = gradient_of(fun, x, "grad_and_aux", has_aux=True)
+        return gradient, outside(run.leave(run.aux))
 
     return of_argument("grad_and_aux", grad_and_aux, fun, argnum)
 

@@ -10,15 +10,15 @@ import numpy as np
 from lucid.autograd.products import by_elements, zeros_of
 from lucid.errors import DtypeError
 from lucid.func.trees import refilled
-from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import conjugated, derivatives, is_complex, run_of
+from lucid.numpy.autograd.crossing import conjugated, derivatives, of_argument, run_of
 from lucid.numpy.autograd.products import make_hvp
 from lucid.numpy.border import called
+from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.numpy.autograd.arguments import Positions
+    from lucid.numpy.autograd.crossing import Positions
 
 
 def _jacobian(function: Callable[[Any], Any], x: object) -> Any:

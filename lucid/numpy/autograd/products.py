@@ -7,25 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.base.arrays import copied, ones_beside
-from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import (
-    as_tensors,
-    derivatives,
-    fitting,
-    outside,
-    pulled_back,
-    pushed_forward,
-    run_of,
-)
+from lucid.base.arrays import copied
+from lucid.func.trees import refilled
+from lucid.numpy.autograd.crossing import derivatives, fitting, of_argument, ones_of, outside, pulled_back, run_of
 from lucid.numpy.autograd.gradients import gradient_of
 from lucid.numpy.border import called
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.numpy.autograd.arguments import Positions
+    from lucid.numpy.autograd.crossing import Positions
 
 
 def _vjp(function: Callable[[Any], Any], x: object, name: str = "make_vjp") -> tuple[Callable[[Any], Any], Any]:
@@ -47,7 +38,7 @@ def _reverse_jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], A
     def jvp(v: object) -> Any:
         """Return the product of the derivative with `v`, of the form of the argument."""
         vectors = fitting(v, run.primals, "jvp")
-        return derivatives(refilled(run.output, pushed_forward(run, push, vectors)), vectors)
+        return derivatives(refilled(run.output, push(vectors, run.recorded(vectors), False)), vectors)
 
     return jvp
 
@@ -57,15 +48,14 @@ def _jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], tuple[Any
         """Return the result, and the product of the derivative with `v`, of the form of the argument."""
         run = run_of(function, x, what="make_jvp")
         vectors = fitting(v, run.primals, "jvp")
-        pushed = pushed_forward(run, run.transposed(), vectors)
+        pushed = run.transposed()(vectors, run.recorded(vectors), False)
         return outside(run.leave(run.output)), derivatives(refilled(run.output, pushed), vectors)
 
     return jvp
 
 
 def _derivative(function: Callable[[Any], Any], x: object) -> Any:
-    ones = [ones_beside(leaf.array) for leaf in leaves(as_tensors(x))]
-    return _jvp(function, x)(refilled(x, ones))[1]
+    return _jvp(function, x)(ones_of(x))[1]
 
 
 def deriv(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import plain
-from lucid.scipy.rules.borders import extended
-from lucid.scipy.rules.images.filters import axes_of
+from lucid.scipy.rules.images.filters import axes_of, extended
 from lucid.scipy.rules.products import spread, windows
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, host_library, in_dtype, put, rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MODES = ("full", "same", "valid")
-
 
 def operands(name: str, in1: Array, in2: Array, mode: str) -> list[Any]:
     """Return two arrays of as many dimensions, in their common dtype."""
-    if mode not in MODES:
+    if mode not in {"full", "same", "valid"}:
         raise ValueError(f"acceptable mode flags are 'valid', 'same', or 'full', got {mode!r}")
     one, two = arrays(in1, in2)
     if one.ndim != two.ndim:
@@ -65,13 +61,12 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: PerAxis = None
     if not one.ndim:
         return one * two
     if not one.size or not two.size:
-        return put(np.zeros(0), plain(one))
+        return put(np.zeros(0), one)
     if axes is not None and not np.size(axes):
         raise ValueError("when provided, axes cannot be empty")
     along = [k for k in axes_of(axes, one.ndim) if one.shape[k] != 1 and two.shape[k] != 1]
-    if any(
-        m != n and 1 not in {m, n} for k, (m, n) in enumerate(zip(one.shape, two.shape, strict=True)) if k not in along
-    ):
+    pairs = enumerate(zip(one.shape, two.shape, strict=True))
+    if any(m != n and 1 not in {m, n} for k, (m, n) in pairs if k not in along):
         raise ValueError(f"incompatible shapes for in1 and in2: {one.shape} and {two.shape}")
     one, two = ordered(one, two, mode, along)
     if not along:
@@ -110,7 +105,7 @@ def convolve(in1: Array, in2: Array, mode: str = "full", method: str = "auto") -
     if method == "fft":
         return in_dtype(fftconvolve(one, two, mode), one.dtype)
     if one.dtype == np.float16:
-        single = [in_dtype(each, np.dtype(np.float32)) for each in (one, two)]
+        single = [in_dtype(each, np.float32) for each in (one, two)]
         return in_dtype(convolve(*single, mode, "direct"), one.dtype)
     if mode == "valid":
         return windows(one, turned(two))
@@ -132,13 +127,9 @@ def correlate(in1: Array, in2: Array, mode: str = "full", method: str = "auto") 
 
 
 BOUNDARIES = {
-    "fill": "constant",
-    "pad": "constant",
-    "wrap": "wrap",
-    "circular": "wrap",
-    "symm": "reflect",
+    "fill": "constant", "pad": "constant", "wrap": "wrap", "circular": "wrap", "symm": "reflect",
     "symmetric": "reflect",
-}
+}  # fmt: skip
 
 
 @rule("signal.convolve2d")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import axes_of
 from lucid.scipy.rules.rule import Array, PerAxis, at_least_single, counted, in_dtype, put, rule
 from lucid.tensor.numpy_calls.operands import axis_in
@@ -30,34 +29,20 @@ def several_sizes(s: PerAxis) -> list[int] | None:
 
 
 def _enter_of_one(name: str) -> None:
-    def transform(
-        x: Array,
-        n: int | None = None,
-        axis: int = -1,
-        norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-    ) -> Any:
+    def transform(x: Array, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
         return getattr(lnp.fft, name)(*at_least_single(x), n, axis=axis, norm=norm)
 
-    rule(f"fft.{name}")(transform)
+    rule(f"fft.{name}", "x n axis norm overwrite_x workers")(transform)
 
 
 def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
-    def transform(
-        x: Array,
-        s: PerAxis = None,
-        axes: PerAxis = usual,
-        norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-    ) -> Any:
+    def transform(x: Array, s: PerAxis = None, axes: PerAxis = usual, norm: str | None = None) -> Any:
         (x,) = at_least_single(x)
         s = several_sizes(s)
         along = axes_of(tuple(range(-len(s), 0)) if axes is None and s is not None else axes, x.ndim)
         return getattr(lnp.fft, name)(x, s, axes=along, norm=norm)
 
-    rule(f"fft.{name}")(transform)
+    rule(f"fft.{name}", "x s axes norm overwrite_x workers")(transform)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
@@ -78,7 +63,7 @@ rule("fft.ifftshift")(lnp.fft.ifftshift)
 def turns(places: np.ndarray[Any, Any], like: Array) -> Any:
     """Return ``exp(-1j * pi * places)`` beside an array, in the complex dtype of its precision."""
     values = np.exp(-1j * math.pi * places)
-    return put(values.astype(np.result_type(plain(like).dtype, np.complex64)), plain(like))
+    return put(values.astype(np.result_type(like.dtype, np.complex64)), like)
 
 
 def cosines(x: Array, type: int) -> Any:
@@ -110,7 +95,7 @@ def sines(x: Array, type: int) -> Any:
         return -lnp.imag(lnp.fft.rfft(line))[..., 1 : n + 1]
     if type == 4:
         return lnp.imag(_odd(x)) * -2
-    signs = put((1 - 2 * (counted(n) % 2)).astype(plain(x).dtype), plain(x))
+    signs = put((1 - 2 * (counted(n) % 2)).astype(x.dtype), x)
     if type == 2:
         return lnp.flip(cosines(x * signs, 2), -1)
     return cosines(lnp.flip(x, -1), 3) * signs
@@ -145,9 +130,9 @@ def transformed(
 
 def _ends(n: int, type: int, factor: float, like: Array, *, is_cosine: bool) -> Any:
     """Return the factor of the element of frequency zero, or of both ends of type 1; of others one."""
-    factors = np.ones(n, plain(like).dtype)
+    factors = np.ones(n, like.dtype)
     factors[[0, -1] if type == 1 else 0 if is_cosine else -1] = factor
-    return put(factors, plain(like))
+    return put(factors, like)
 
 
 def in_length(x: Array, n: int | None, axis: int) -> Any:
@@ -159,7 +144,7 @@ def in_length(x: Array, n: int | None, axis: int) -> Any:
     if n < x.shape[axis]:
         return x[(slice(None),) * axis + (slice(n),)]
     shape = [n - size if k == axis else size for k, size in enumerate(x.shape)]
-    return lnp.concatenate([x, put(np.zeros(shape, plain(x).dtype), plain(x))], axis)
+    return lnp.concatenate([x, put(np.zeros(shape, x.dtype), x)], axis)
 
 
 def several(
@@ -180,7 +165,7 @@ def several(
         raise ValueError(f"Invalid norm value {norm!r}, should be 'backward', 'ortho' or 'forward'")
     (x,) = at_least_single(x)
     if x.dtype.kind not in "fc":
-        x = in_dtype(x, np.dtype(np.float64))
+        x = in_dtype(x, np.float64)
     if x.dtype.kind == "c":
         # SciPy reads no `orthogonalize` of complex numbers
         settings = (type, s, axes, norm, None)
@@ -199,8 +184,6 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
         n: int | None = None,
         axis: int = -1,
         norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
         orthogonalize: bool | None = None,
     ) -> Any:
         sizes = None if n is None else [n]
@@ -212,8 +195,6 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
         s: PerAxis = None,
         axes: PerAxis = None,
         norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
         *,
         orthogonalize: bool | None = None,
     ) -> Any:
@@ -224,8 +205,8 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
             axes = tuple(range(ndim - len(sizes), ndim))
         return several(kind, x, type, sizes, axes_of(axes, ndim), norm, orthogonalize, inverse=inverse)
 
-    rule(f"fft.{name}")(transform)
-    rule(f"fft.{name}n")(transforms)
+    rule(f"fft.{name}", "x type n axis norm overwrite_x workers orthogonalize")(transform)
+    rule(f"fft.{name}n", "x type s axes norm overwrite_x workers orthogonalize")(transforms)
 
 
 _enter_cosines("dct", cosines, inverse=False)

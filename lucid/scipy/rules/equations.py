@@ -1,4 +1,4 @@
-"""Matrix equations of `scipy.linalg`, and functions of matrices: SciPy solves them, on the host.
+"""Matrix equations of `scipy.linalg`, functions of matrices, and banded equations: SciPy solves them, on the host.
 
 A derivative of either is an equation, or a function, of the same kind. The derivative of a function f of a matrix A in
 a direction E is the upper right block of f of ``[[A, E], [0, A]]``, and the gradient what its adjoint makes of the one
@@ -8,6 +8,7 @@ Matrices, 2008, chapter 3).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,17 +16,17 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
-from lucid.numpy.border import plain
 from lucid.ops.base.promotion import promote_to_tensors
+from lucid.ops.decomposition.operands import adjoint
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
-from lucid.ops.shape.axes import swapaxes
-from lucid.ops.shape.joining import cat
+from lucid.ops.reduction import sums
+from lucid.ops.shape.joining import cat, stack
+from lucid.ops.shape.padding import pad
 from lucid.scipy.rules.products import like_operand
-from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, host, host_library, in_double, put, recorded, rule
+from lucid.scipy.rules.rule import Array, host, host_library, in_double, in_one_dtype, put, recorded, rule
 from lucid.tensor.numpy_calls.protocols import REMEDIES
 
 if TYPE_CHECKING:
@@ -36,11 +37,6 @@ for _kind in ("continuous", "discrete"):
         f"solve it of values without a gradient, and take a step of Newton's from there by solve_{_kind}_lyapunov, "
         "which has the gradient of the solution"
     )
-
-
-def adjoint(x: Tensor) -> Any:
-    """Return the conjugate transpose of matrices."""
-    return conj(swapaxes(x, -1, -2))
 
 
 class SylvesterSolution(Function):
@@ -108,6 +104,11 @@ class MatrixFunction(Function):
 # ---- rules ----
 
 
+def turned(a: Array) -> Any:
+    """Return the conjugate transpose of matrices."""
+    return lnp.swapaxes(lnp.conj(a) if a.dtype.kind == "c" else a, -1, -2)
+
+
 @rule("linalg.solve_sylvester")
 def solve_sylvester(a: Array, b: Array, q: Array) -> Any:
     """Return ``scipy.linalg.solve_sylvester``."""
@@ -118,7 +119,7 @@ def solve_sylvester(a: Array, b: Array, q: Array) -> Any:
 def solve_continuous_lyapunov(a: Array, q: Array) -> Any:
     """Return ``scipy.linalg.solve_continuous_lyapunov``."""
     a, q = in_one_dtype(a, q)
-    return recorded(SylvesterSolution, a, lnp.conj(lnp.swapaxes(a, -1, -2)), q)
+    return recorded(SylvesterSolution, a, turned(a), q)
 
 
 @rule("linalg.solve_discrete_lyapunov")
@@ -126,22 +127,22 @@ def solve_discrete_lyapunov(a: Array, q: Array, method: str | None = None) -> An
     """Return ``scipy.linalg.solve_discrete_lyapunov``."""
     a, q = in_double(a, q)
     size = a.shape[-1]
-    unit = put(np.eye(size), plain(a))
+    unit = put(np.eye(size), a)
     if method == "direct" or (method is None and size < 10):
         products = a[..., :, None, :, None] * lnp.conj(a)[..., None, :, None, :]
         count = size * size
-        whole = put(np.eye(count), plain(a)) - lnp.reshape(products, (*a.shape[:-2], count, count))
+        whole = put(np.eye(count), a) - lnp.reshape(products, (*a.shape[:-2], count, count))
         solution = lnp.linalg.solve(whole, lnp.reshape(q, (*q.shape[:-2], count, 1)))
         return lnp.reshape(solution, (*solution.shape[:-2], size, size))
     if method not in {None, "bilinear"}:
         raise ValueError(
             f"scipy.linalg.solve_discrete_lyapunov: expected method 'direct' or 'bilinear', got {method!r}"
         )
-    turned = lnp.conj(lnp.swapaxes(a, -1, -2))
-    inverse = lnp.linalg.inv(turned + unit)
-    b = (turned - unit) @ inverse
+    adjoined = turned(a)
+    inverse = lnp.linalg.inv(adjoined + unit)
+    b = (adjoined - unit) @ inverse
     c = 2 * (lnp.linalg.inv(a + unit) @ q @ inverse)
-    return solve_continuous_lyapunov(lnp.conj(lnp.swapaxes(b, -1, -2)), -c)
+    return solve_continuous_lyapunov(turned(b), -c)
 
 
 @rule("linalg.sqrtm")
@@ -165,3 +166,53 @@ def _enter_function(name: str) -> None:
 
 for _name in ("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm"):
     _enter_function(_name)
+
+
+# ---- equations with a banded matrix ----
+
+# Row u + i - j of the diagonals holds in column j what the matrix has at (i, j), with u diagonals above the main one.
+# The adjoint of a solution is a solution with the transposed matrix, and the gradient by the matrix has its diagonals.
+
+
+class BandedSolution(Function):
+    """The solution for a banded matrix, given by its diagonals, and a right side of shape (rows, columns)."""
+
+    @staticmethod
+    def forward(ctx: Any, diagonals: Tensor, right: Tensor, below: int, above: int) -> Any:
+        """Return SciPy's solution, beside the operands."""
+        ctx.sizes = below, above
+        solved = host_library("linalg").solve_banded((below, above), host(diagonals), host(right), check_finite=False)
+        solution = wrap(put(solved, right.array))
+        ctx.save_for_backward(diagonals, solution)
+        return solution
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Array) -> Any:
+        """Return the gradients by the diagonals and by the right side."""
+        below, above = ctx.sizes
+        diagonals, solution = ctx.saved_tensors
+        size = solution.array.shape[0]
+        # row r of the transposed matrix's diagonals has what lies on the other side of the main one, moved along it
+        rows = [_moved(getitem(diagonals, above + below - r), below - r, size) for r in range(below + above + 1)]
+        back = BandedSolution.apply(conj(stack(rows)), grads[0], above, below)
+        if not ctx.needs_input_grad[0]:
+            return None, like_operand(back, solution), None, None
+        slopes = [
+            sums.sum(arithmetic.mul(_moved(back, above - r, size), conj(solution)), 1) for r in range(below + above + 1)
+        ]
+        return like_operand(arithmetic.neg(stack(slopes)), diagonals), like_operand(back, solution), None, None
+
+
+def _moved(x: Tensor, steps: int, size: int) -> Any:
+    """Return an array with its rows shifted down, or up, by `steps`, and zeros for the missing ones."""
+    steps = max(-size, min(size, steps))
+    rest = (0, 0) * (x.array.ndim - 1)
+    if steps >= 0:
+        return pad(getitem(x, slice(0, size - steps)), (*rest, steps, 0))
+    return pad(getitem(x, slice(-steps, None)), (*rest, 0, -steps))
+
+
+def banded_solution(diagonals: Array, right: Array, below: int, above: int) -> Any:
+    """Return the solution, along the first axis of any right side."""
+    columns = right.reshape(right.shape[0], math.prod(right.shape[1:]))
+    return recorded(BandedSolution, diagonals, columns, below, above).reshape(right.shape)

@@ -19,8 +19,7 @@ from lucid.base import gpu
 from lucid.numpy.border import plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
-from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, in_double, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, in_double, in_one_dtype, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in, is_recorded
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 
 
 UFUNCS: Any = import_module("scipy.special._ufuncs")
-
-
-def all_or_some(axis: PerAxis, ndim: int) -> Any:
-    """Return the axes of a reduction, as lucid's ops take them."""
-    return tuple(range(ndim)) if axis is None else axis
 
 
 @rule("special.logsumexp")
@@ -74,7 +68,7 @@ def logsumexp(
         # the angles of two logarithms can be more than half a turn together
         turns = lnp.round(lnp.imag(plain(result)) / (2 * math.pi))
         result = lnp.real(result) if return_sign else result - 2j * math.pi * turns
-    result = result + (top if keepdims else lnp.squeeze(top, all_or_some(axis, a.ndim)))
+    result = result + (top if keepdims else lnp.squeeze(top, axis))
     if b is not None:
         # SciPy counts them where the sum is infinite without
         with np.errstate(over="ignore"):
@@ -99,7 +93,7 @@ def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
         (x,) = in_one_dtype(x)
         if axis is not None and not np.ndim(axis):
             return by_op(op, x, axis_in(axis, x.ndim))
-        axes = [axis_in(k, x.ndim) for k in all_or_some(axis, x.ndim)]
+        axes = [axis_in(k, x.ndim) for k in (range(x.ndim) if axis is None else axis)]
         rest = [k for k in range(x.ndim) if k not in axes]
         order = [*rest, *axes]
         moved = lnp.transpose(x, order)
@@ -125,7 +119,7 @@ def polygamma(n: Array, x: Array) -> Any:
         orders, x = np.broadcast_to(orders, shape), lnp.broadcast_to(x, shape)
         total = x * 0.0
         for each in np.unique(orders).tolist():
-            is_one = put(orders == each, plain(x))
+            is_one = put(orders == each, x)
             # the others may be at a pole
             total = lnp.where(is_one, polygamma(each, lnp.where(is_one, x, 1.0)), total)
         return total
@@ -181,7 +175,7 @@ def _enter_spherical(name: str, parity: int) -> None:
 
     def function(n: Array, z: Array, derivative: bool = False) -> Any:
         (z,) = in_one_dtype(z)
-        orders = put(np.asarray(host(n), np.int64), plain(z))
+        orders = put(np.asarray(host(n), np.int64), z)
         op = partial(by_op, SLOPES[f"_{name}"][-1]) if derivative else partial(by_ufunc, f"_{name}")
         if z.dtype.kind == "c":
             return op(orders, z)

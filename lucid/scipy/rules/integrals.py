@@ -9,8 +9,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, arrays, as_array, host, host_library, in_dtype, put, rule
+from lucid.scipy.rules.rule import Array, arrays, as_array, host, host_library, in_dtype, in_one_dtype, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 from lucid.tensor.numpy_calls.protocols import REMEDIES
 
@@ -33,15 +32,13 @@ def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
 
     The distances are one number, or as many as there are intervals, along a last axis.
     """
+    y, x = in_one_dtype(y, x)
+    axis = axis_in(axis, y.ndim)
     if x is None:
-        (y,) = in_one_dtype(y)
-        axis = axis_in(axis, y.ndim)
         if lnp.ndim(dx):
             _, dx = arrays(y, dx)
             dx = lnp.moveaxis(lnp.reshape(dx, (1,) * (y.ndim - dx.ndim) + tuple(dx.shape)), axis, -1)
         return lnp.moveaxis(y, axis, -1), dx, axis
-    y, x = in_one_dtype(y, x)
-    axis = axis_in(axis, y.ndim)
     if x.ndim != 1:
         if x.ndim != y.ndim:
             raise ValueError("If given, shape of x must be 1-D or the same as y.")
@@ -75,7 +72,7 @@ def cumulative_trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int =
         raise ValueError("`initial` must be `None` or `0`.")
     sums = lnp.cumsum((y[..., 1:] + y[..., :-1]) * steps / 2.0, -1)
     if initial is not None:
-        sums = lnp.concatenate([put(np.zeros((*sums.shape[:-1], 1), sums.dtype), plain(sums)), sums], -1)
+        sums = lnp.concatenate([put(np.zeros((*sums.shape[:-1], 1), sums.dtype), sums), sums], -1)
     return lnp.moveaxis(sums, -1, axis)
 
 
@@ -146,12 +143,12 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
         if x is not None and (host(steps) <= 0).any():
             raise ValueError("Input x must be strictly increasing.")
         ones = np.ones(y.shape[-1] - 1, plain(steps).dtype if lnp.ndim(steps) else np.float64)
-        h = steps * put(ones, plain(y)) if x is None else steps
+        h = steps * put(ones, y) if x is None else steps
         triple = y[..., :-2], y[..., 1:-1], y[..., 2:]
         forth = first_interval(triple, h[..., :-1], h[..., 1:])
         back = first_interval(triple[::-1], h[..., 1:], h[..., :-1])
         # the first of two intervals, and the second
-        is_first = put(np.arange(y.shape[-1] - 2) % 2 == 0, plain(y))
+        is_first = put(np.arange(y.shape[-1] - 2) % 2 == 0, y)
         inner = lnp.where(is_first, forth, lnp.concatenate([forth[..., :1], back[..., :-1]], -1))
         sums = lnp.cumsum(lnp.concatenate([inner, back[..., -1:]], -1), -1)
     if initial is not None:
@@ -168,7 +165,7 @@ def romb(y: Array, dx: Array = 1.0, axis: int = -1) -> Any:
     y, _, _ = samples(y, None, 1.0, axis)
     y = in_dtype(y, np.result_type(y.dtype, np.float64))
     weights = host_library("integrate").romb(np.eye(y.shape[-1]), axis=0)
-    return y @ put(weights.astype(plain(y).dtype), plain(y)) * dx
+    return y @ put(weights.astype(y.dtype), y) * dx
 
 
 @rule("integrate.fixed_quad")
@@ -183,5 +180,5 @@ def fixed_quad(
     if not WIDENS:
         places, weights = (each.astype(a.dtype) for each in (places, weights))
     half = (b - a) * 0.5
-    values = func(half * put(places + 1, plain(a)) + a, *args)
-    return half * lnp.sum(values * put(weights, plain(a)), -1), None
+    values = func(half * put(places + 1, a) + a, *args)
+    return half * lnp.sum(values * put(weights, a), -1), None

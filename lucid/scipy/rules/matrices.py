@@ -12,8 +12,7 @@ from lucid.errors import LinAlgError
 from lucid.numpy.border import plain
 from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
-from lucid.scipy.rules.banded import banded_solution
-from lucid.scipy.rules.recursions import in_one_dtype
+from lucid.scipy.rules.equations import banded_solution, turned
 from lucid.scipy.rules.rule import (
     Array,
     PerAxis,
@@ -25,6 +24,7 @@ from lucid.scipy.rules.rule import (
     host_library,
     in_double,
     in_dtype,
+    in_one_dtype,
     put,
     rule,
 )
@@ -36,36 +36,31 @@ def in_lapacks(*values: Array) -> list[Any]:
     return in_one_dtype(*at_least_single(*values))
 
 
-@rule("linalg.inv")
-def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+@rule("linalg.inv", "a overwrite_a check_finite")
+def inv(a: Array) -> Any:
     """Return ``scipy.linalg.inv``."""
     return lnp.linalg.inv(*at_least_single(a))
 
 
-@rule("linalg.det")
-def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+@rule("linalg.det", "a overwrite_a check_finite")
+def det(a: Array) -> Any:
     """Return ``scipy.linalg.det``."""
     return lnp.linalg.det(in_double(a)[0])
 
 
-@rule("linalg.pinv")
-def pinv(a: Array, check_finite: bool = True) -> Any:
+@rule("linalg.pinv", "a check_finite")
+def pinv(a: Array) -> Any:
     """Return ``scipy.linalg.pinv``, with a larger cutoff than NumPy's."""
     (a,) = in_lapacks(a)
     return lnp.linalg.pinv(a, rcond=max(a.shape[-2:]) * float(np.finfo(a.dtype).eps))
 
 
-@rule("linalg.norm")
-def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+@rule("linalg.norm", "a ord axis keepdims check_finite")
+def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False) -> Any:
     """Return ``scipy.linalg.norm``."""
     (a,) = arrays(a)
-    if (
-        a.size
-        and a.dtype != np.float16
-        and axis is None
-        and not keepdims
-        and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}
-    ):
+    is_whole = a.size and a.dtype != np.float16 and axis is None and not keepdims
+    if is_whole and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}:
         # SciPy has these of BLAS and LAPACK, as numbers of double precision
         (a,) = in_double(a)
     return lnp.linalg.norm(a, ord, axis, keepdims)
@@ -77,17 +72,8 @@ def expm(A: Array) -> Any:
     return by_op(matrix_exp.matrix_exp, *in_lapacks(A))
 
 
-@rule("linalg.solve")
-def solve(
-    a: Array,
-    b: Array,
-    lower: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-    assume_a: str | None = None,
-    transposed: bool = False,
-) -> Any:
+@rule("linalg.solve", "a b lower overwrite_a overwrite_b check_finite assume_a transposed")
+def solve(a: Array, b: Array, lower: bool = False, assume_a: str | None = None, transposed: bool = False) -> Any:
     """Return ``scipy.linalg.solve``; the assumed structure of the matrix selects the triangle that is read."""
     a, b = in_lapacks(a, b)
     if assume_a in {"sym", "her", "pos", "symmetric", "hermitian", "positive definite"}:
@@ -105,20 +91,12 @@ def of_triangle(a: Array, *, lower: bool, is_hermitian: bool = True) -> Any:
     if a.dtype.kind == "c" and is_hermitian:
         # the imaginary part of the diagonal is not read either
         other, line = lnp.conj(other), lnp.real(line)
-    unit = put(np.eye(a.shape[-1], dtype=plain(line).dtype), plain(a))
+    unit = put(np.eye(a.shape[-1], dtype=plain(line).dtype), a)
     return half + other + line[..., None] * unit
 
 
-@rule("linalg.solve_triangular")
-def solve_triangular(
-    a: Array,
-    b: Array,
-    trans: Any = 0,
-    lower: bool = False,
-    unit_diagonal: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@rule("linalg.solve_triangular", "a b trans lower unit_diagonal overwrite_b check_finite")
+def solve_triangular(a: Array, b: Array, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """Return ``scipy.linalg.solve_triangular``."""
     a, b = in_lapacks(a, b)
     zeros = np.argwhere(host(plain(a).diagonal(axis1=-2, axis2=-1)) == 0)
@@ -139,20 +117,20 @@ def triangular_solution(a: Array, b: Array, trans: int | str, *, lower: bool, un
     return by_op(triangular.solve_triangular, a, b, upper=not lower, unitriangular=unit_diagonal)
 
 
-@rule("linalg.cholesky")
-def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+@rule("linalg.cholesky", "a lower overwrite_a check_finite")
+def cholesky(a: Array, lower: bool = False) -> Any:
     """Return ``scipy.linalg.cholesky``: the upper factor, unless the lower one is asked for."""
     return lnp.linalg.cholesky(*at_least_single(a), upper=not lower)
 
 
-@rule("linalg.cho_factor")
-def cho_factor(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+@rule("linalg.cho_factor", "a lower overwrite_a check_finite")
+def cho_factor(a: Array, lower: bool = False) -> tuple[Any, bool]:
     """Return ``scipy.linalg.cho_factor``, with zeros for SciPy's arbitrary numbers in the other triangle."""
     return cholesky(a, lower), lower
 
 
-@rule("linalg.cho_solve")
-def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+@rule("linalg.cho_solve", "c_and_lower b overwrite_b check_finite")
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Any:
     """Return ``scipy.linalg.cho_solve``."""
     c, lower = c_and_lower
     # SciPy's `cho_factor` of a batch says it once for each matrix
@@ -165,17 +143,8 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = Fal
     return solution if b.ndim > 1 else solution[..., 0]
 
 
-@rule("linalg.eigh")
-def eigh(
-    a: Array,
-    b: Array = None,
-    *,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@rule("linalg.eigh", "a b lower eigvals_only overwrite_a overwrite_b check_finite")
+def eigh(a: Array, b: Array = None, *, lower: bool = True, eigvals_only: bool = False) -> Any:
     """Return ``scipy.linalg.eigh``, of one matrix or of the problem ``a v = w b v``."""
     a, b = (*at_least_single(a), None) if b is None else in_lapacks(a, b)
     if b is None:
@@ -184,8 +153,8 @@ def eigh(
         # with b = f f^H, those of f^-1 a f^-H and f^H v
         f = lnp.linalg.cholesky(of_triangle(b, lower=lower))
         half = triangular_solution(f, of_triangle(a, lower=lower), 0, lower=True)
-        values, turned = lnp.linalg.eigh(triangular_solution(f, adjoint(half), 0, lower=True))
-        vectors = triangular_solution(f, turned, 2, lower=True)
+        values, columns = lnp.linalg.eigh(triangular_solution(f, turned(half), 0, lower=True))
+        vectors = triangular_solution(f, columns, 2, lower=True)
     if eigvals_only:
         return values
     if not gpu.is_gpu_array(plain(a)):
@@ -197,31 +166,16 @@ def eigh(
     return values, vectors
 
 
-def adjoint(a: Array) -> Any:
-    """Return the conjugate transpose of matrices."""
-    return lnp.swapaxes(lnp.conj(a) if a.dtype.kind == "c" else a, -1, -2)
-
-
-@rule("linalg.eigvalsh")
-def eigvalsh(
-    a: Array,
-    b: Array = None,
-    *,
-    lower: bool = True,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@rule("linalg.eigvalsh", "a b lower overwrite_a overwrite_b check_finite")
+def eigvalsh(a: Array, b: Array = None, *, lower: bool = True) -> Any:
     """Return ``scipy.linalg.eigvalsh``, of one matrix or of the problem ``a v = w b v``."""
     if b is not None:
         return eigh(a, b, lower=lower, eigvals_only=True)
     return lnp.linalg.eigvalsh(*at_least_single(a), "L" if lower else "U")
 
 
-@rule("linalg.qr")
-def qr(
-    a: Array, overwrite_a: bool = False, lwork: int | None = None, mode: str = "full", check_finite: bool = True
-) -> tuple[Any, ...]:
+@rule("linalg.qr", "a overwrite_a lwork mode check_finite")
+def qr(a: Array, mode: str = "full") -> tuple[Any, ...]:
     """Return ``scipy.linalg.qr``; of more rows than columns ``mode="full"`` has no derivative."""
     (a,) = at_least_single(a)
     if mode not in {"full", "economic", "r"}:
@@ -233,38 +187,23 @@ def qr(
     return (lnp.pad(r, [*[(0, 0)] * (r.ndim - 2), (0, a.shape[-2] - r.shape[-2]), (0, 0)]),)
 
 
-@rule("linalg.lstsq")
-def lstsq(
-    a: Array,
-    b: Array,
-    cond: float | None = None,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-    lapack_driver: str | None = None,
-) -> tuple[Any, Any, int, Any]:
+@rule("linalg.lstsq", "a b cond overwrite_a overwrite_b check_finite lapack_driver")
+def lstsq(a: Array, b: Array, cond: float | None = None) -> tuple[Any, Any, int, Any]:
     """Return ``scipy.linalg.lstsq``, by the singular values whatever the driver."""
     a, b = in_lapacks(a, b)
     x, residues, rank, s = lnp.linalg.lstsq(a, b, float(np.finfo(a.dtype).eps) if cond is None else cond)
     return x, residues[0] if b.ndim == 1 and residues.shape[0] else residues, int(rank), s
 
 
-@rule("linalg.svd")
-def svd(
-    a: Array,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    lapack_driver: str = "gesdd",
-) -> Any:
+@rule("linalg.svd", "a full_matrices compute_uv overwrite_a check_finite lapack_driver")
+def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Return ``scipy.linalg.svd``."""
     result = lnp.linalg.svd(*at_least_single(a), full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(result) if compute_uv else result
 
 
-@rule("linalg.svdvals")
-def svdvals(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+@rule("linalg.svdvals", "a overwrite_a check_finite")
+def svdvals(a: Array) -> Any:
     """Return ``scipy.linalg.svdvals``."""
     return lnp.linalg.svdvals(*at_least_single(a))
 
@@ -311,7 +250,7 @@ def toeplitz(c: Array, r: Array = None) -> Any:
         r = lnp.conj(c) if c.dtype.kind == "c" else c
     line = lnp.concatenate([lnp.flip(c, 0), r[1:]])
     places = counted(c.shape[0])[::-1, None] + counted(r.shape[0])
-    return lnp.take(line, put(places, plain(line)))
+    return lnp.take(line, put(places, line))
 
 
 @rule("linalg.hankel")
@@ -320,7 +259,7 @@ def hankel(c: Array, r: Array = None) -> Any:
     c, r = vectors("hankel", c, r)
     line = lnp.concatenate([c, lnp.zeros_like(plain(c))[1:] if r is None else r[1:]])
     places = counted(c.shape[0])[:, None] + counted((c if r is None else r).shape[0])
-    return lnp.take(line, put(places, plain(line)))
+    return lnp.take(line, put(places, line))
 
 
 @rule("linalg.circulant")
@@ -328,7 +267,7 @@ def circulant(c: Array) -> Any:
     """Return ``scipy.linalg.circulant``, of vectors along the last axis."""
     c = lnp.atleast_1d(in_one_dtype(c)[0])
     size = c.shape[-1]
-    return lnp.take(c, put((counted(size)[:, None] - counted(size)) % size, plain(c)), -1)
+    return lnp.take(c, put((counted(size)[:, None] - counted(size)) % size, c), -1)
 
 
 @rule("linalg.khatri_rao")
@@ -340,15 +279,8 @@ def khatri_rao(a: Array, b: Array) -> Any:
     return lnp.reshape(a[:, None] * b, (a.shape[0] * b.shape[0], a.shape[1]))
 
 
-@rule("linalg.solve_banded")
-def solve_banded(
-    l_and_u: tuple[int, int],
-    ab: Array,
-    b: Array,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@rule("linalg.solve_banded", "l_and_u ab b overwrite_ab overwrite_b check_finite")
+def solve_banded(l_and_u: tuple[int, int], ab: Array, b: Array) -> Any:
     """Return ``scipy.linalg.solve_banded``."""
     ab, b = in_one_dtype(ab, b)
     below, above = l_and_u

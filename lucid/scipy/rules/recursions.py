@@ -15,14 +15,13 @@ from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
 from lucid.base.arrays import namespace, on
-from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.shape import axes as orders
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape
 from lucid.scipy.rules.products import Overlaps, like_operand, spread
-from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, library, put, recorded, rule
+from lucid.scipy.rules.rule import Array, host, host_library, in_dtype, in_one_dtype, library, put, recorded, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
@@ -66,15 +65,6 @@ class Division(Function):
 # ---- filters ----
 
 
-def in_one_dtype(*values: Array) -> list[Any]:
-    """Return operands in the dtype of floats that all promote to, and None unchanged."""
-    operands = arrays(*[value for value in values if value is not None])
-    dtype = np.result_type(*[each.dtype for each in operands])
-    dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
-    results = iter([in_dtype(each, dtype) for each in operands])
-    return [None if value is None else next(results) for value in values]
-
-
 def along_last(x: Array, count: int) -> Any:
     """Return a vector as an array of `count` dimensions."""
     return lnp.reshape(x, (1,) * (count - 1) + (-1,))
@@ -85,7 +75,7 @@ def with_zeros(x: Array, count: int) -> Any:
     missing = count - x.shape[-1]
     if missing <= 0:
         return x
-    return lnp.concatenate([x, put(np.zeros((*x.shape[:-1], missing), x.dtype), plain(x))], -1)
+    return lnp.concatenate([x, put(np.zeros((*x.shape[:-1], missing), x.dtype), x)], -1)
 
 
 @rule("signal.lfilter")
@@ -132,8 +122,7 @@ def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array = None) -> A
 @rule("signal.lfilter_zi")
 def lfilter_zi(b: Array, a: Array) -> Any:
     """Return ``scipy.signal.lfilter_zi``."""
-    b, a = in_one_dtype(b, a)
-    b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
+    b, a = map(lnp.atleast_1d, in_one_dtype(b, a))
     is_filled = host(a) != 0
     if a.ndim != 1 or b.ndim != 1 or not is_filled.any():
         raise ValueError(
@@ -143,15 +132,10 @@ def lfilter_zi(b: Array, a: Array) -> Any:
     a = a[int(is_filled.argmax()) :]
     size = max(b.shape[0], a.shape[0])
     b, a = with_zeros(b / a[0], size), with_zeros(a / a[0], size)
-    step = put(np.eye(size - 1) - np.eye(size - 1, k=1), plain(a))
-    first = put(np.eye(1, size - 1), plain(a))
+    step = put(np.eye(size - 1) - np.eye(size - 1, k=1), a)
+    first = put(np.eye(1, size - 1), a)
     matrix = in_dtype(step, a.dtype) + lnp.reshape(a[1:], (-1, 1)) * in_dtype(first, a.dtype)
     return lnp.linalg.solve(matrix, b[1:] - a[1:] * b[0])
-
-
-def backwards(x: Array) -> Any:
-    """Return an array backwards along its last axis."""
-    return lnp.flip(x, -1)
 
 
 def with_ends(x: Array, kind: str | None, count: int) -> Any:
@@ -163,20 +147,22 @@ def with_ends(x: Array, kind: str | None, count: int) -> Any:
     first, last = x[..., :1], x[..., -1:]
     if kind == "constant":
         return lnp.concatenate([lnp.repeat(first, count, -1), x, lnp.repeat(last, count, -1)], -1)
-    before, behind = backwards(x[..., 1 : count + 1]), backwards(x[..., -count - 1 : -1])
+    before, behind = lnp.flip(x[..., 1 : count + 1], -1), lnp.flip(x[..., -count - 1 : -1], -1)
     if kind == "odd":
         before, behind = 2 * first - before, 2 * last - behind
     return lnp.concatenate([before, x, behind], -1)
 
 
-PADDINGS = ("odd", "even", "constant", None)
-
-
 def both_ways(
-    step: Callable[[Array, Array], Any], x: Array, axis: int, padtype: str | None, padlen: int | None, usual: int
+    step: Callable[..., Any],
+    x: Array,
+    usual: int,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
 ) -> Any:
     """Return an array filtered forward and backward; ``step(x, x0)`` filters as if x0 had lasted before."""
-    if padtype not in PADDINGS:
+    if padtype not in {"odd", "even", "constant", None}:
         raise ValueError(f"padtype must be 'even', 'odd', 'constant', or None, got {padtype!r}")
     axis = axis_in(axis, x.ndim)
     x = lnp.moveaxis(x, axis, -1)
@@ -184,20 +170,12 @@ def both_ways(
     count = 0 if padtype is None else usual if padlen is None else max(padlen, 0)
     wide = with_ends(x, padtype, count)
     y = step(wide, wide[..., :1])
-    y = backwards(step(backwards(y), y[..., -1:]))
+    y = lnp.flip(step(lnp.flip(y, -1), y[..., -1:]), -1)
     return lnp.moveaxis(y[..., count : y.shape[-1] - count], -1, axis)
 
 
-@rule("signal.filtfilt")
-def filtfilt(
-    b: Array,
-    a: Array,
-    x: Array,
-    axis: int = -1,
-    padtype: str | None = "odd",
-    padlen: int | None = None,
-    method: str = "pad",
-) -> Any:
+@rule("signal.filtfilt", "b a x axis padtype padlen method")
+def filtfilt(b: Array, a: Array, x: Array, method: str = "pad", **padding: Array) -> Any:
     """Return ``scipy.signal.filtfilt``."""
     if method != "pad":
         raise NumpyCallError(f"scipy.signal.filtfilt: with a Tensor only method='pad' can be used, got {method!r}")
@@ -208,7 +186,7 @@ def filtfilt(
     def step(x: Array, x0: Array) -> Any:
         return lfilter(b, a, x, -1, along_last(state, x.ndim) * x0)[0]
 
-    return both_ways(step, x, axis, padtype, padlen, 3 * max(a.shape[0], b.shape[0]))
+    return both_ways(step, x, 3 * max(a.shape[0], b.shape[0]), **padding)
 
 
 def sections_of(sos: Array) -> Any:
@@ -235,10 +213,11 @@ def sosfilt(sos: Array, x: Array, axis: int = -1, zi: Array = None) -> Any:
                 f"{count} sections, zi must have shape {tuple(wanted)!r}, got {tuple(zi.shape)!r}."
             )
     for k in range(count):
-        x = lfilter(sos[k, :3], sos[k, 3:], x, axis, None if zi is None else zi[k])
-        if zi is not None:
-            states.append(x[1])
-            x = x[0]
+        if zi is None:
+            x = lfilter(sos[k, :3], sos[k, 3:], x, axis)
+        else:
+            x, state = lfilter(sos[k, :3], sos[k, 3:], x, axis, zi[k])
+            states.append(state)
     return x if zi is None else (x, lnp.stack(states))
 
 
@@ -254,8 +233,8 @@ def sosfilt_zi(sos: Array) -> Any:
     return lnp.stack(states)
 
 
-@rule("signal.sosfiltfilt")
-def sosfiltfilt(sos: Array, x: Array, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
+@rule("signal.sosfiltfilt", "sos x axis padtype padlen")
+def sosfiltfilt(sos: Array, x: Array, **padding: Array) -> Any:
     """Return ``scipy.signal.sosfiltfilt``."""
     sos, x = in_one_dtype(sos, x)
     state = sosfilt_zi(sos)
@@ -266,4 +245,4 @@ def sosfiltfilt(sos: Array, x: Array, axis: int = -1, padtype: str | None = "odd
     def step(x: Array, x0: Array) -> Any:
         return sosfilt(sos, x, -1, lnp.reshape(state, (-1, *(1,) * (x.ndim - 1), 2)) * x0)[0]
 
-    return both_ways(step, x, axis, padtype, padlen, 3 * int(taps))
+    return both_ways(step, x, 3 * int(taps), **padding)

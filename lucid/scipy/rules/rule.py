@@ -39,11 +39,17 @@ PerAxis: TypeAlias = Any
 """A setting, or one for each of several axes."""
 
 
-def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter the decorated function as the rule of SciPy's functions of these names, below `scipy`."""
+def rule(names: str, takes: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the decorated function as the rule of SciPy's functions of these names, below `scipy`.
+
+    Its parameters are SciPy's. `takes` names all in order where it hands some on, ``**settings``, or where SciPy has
+    others beside them, that only say how it computes and change no result.
+    """
 
     def entered(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = {name: name for name in inspect.signature(function).parameters}
+        own = inspect.signature(function).parameters
+        hands_on = any(each.kind is each.VAR_KEYWORD for each in own.values())
+        parameters = {name: name if name in own or hands_on else "" for name in takes.split() or own}
         for name in names.split():
             OTHERS[f"scipy.{name}"] = Rule(function, parameters, {})
         return function
@@ -100,8 +106,9 @@ def as_array(value: Array) -> Any:
     return lnp.asarray(value) if stays else np.asarray(array)
 
 
-def put(value: Array, like: Plain) -> Any:
-    """Return a constant of the host's on the device of a plain array."""
+def put(value: Array, like: Array) -> Any:
+    """Return a constant of the host's on the device of an array."""
+    like = plain(like)
     if isinstance(value, TensorBase) or not gpu.is_gpu_array(like) or gpu.is_gpu_array(value):
         return value
     with on(like):
@@ -132,24 +139,34 @@ def check_precision(x: Array) -> None:
         raise RuntimeError("array type dtype('float16') not supported: give it as x.astype(np.float32)")
 
 
-def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
+def in_dtype(x: Array, dtype: object) -> Any:
     """Return an array in a dtype, as it is if it has that."""
     return x if x.dtype == dtype else x.astype(dtype)
 
 
 def at_least_single(*values: Array) -> list[Any]:
     """Return operands as arrays, those of half precision in single, as SciPy's transforms and LAPACK take them."""
-    return [in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x for x in arrays(*values)]
+    return [in_dtype(x, np.float32) if x.dtype == np.float16 else x for x in arrays(*values)]
+
+
+def arrays_or_none(*values: Array) -> list[Any]:
+    """Return operands as `arrays` does, and None unchanged."""
+    operands = iter(arrays(*[value for value in values if value is not None]))
+    return [None if value is None else next(operands) for value in values]
 
 
 def in_double(*values: Array) -> list[Any]:
     """Return operands in double precision, as SciPy takes them in many a place, and None unchanged."""
-    operands = iter(arrays(*[value for value in values if value is not None]))
-    results: list[Any] = []
-    for value in values:
-        x = None if value is None else next(operands)
-        results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
-    return results
+    operands = arrays_or_none(*values)
+    return [x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")) for x in operands]
+
+
+def in_one_dtype(*values: Array) -> list[Any]:
+    """Return operands in the dtype of floats that all promote to, and None unchanged."""
+    operands = arrays_or_none(*values)
+    common = np.result_type(*[x.dtype for x in operands if x is not None])
+    dtype = common if common.kind in "fc" else np.dtype(np.float64)
+    return [x if x is None else in_dtype(x, dtype) for x in operands]
 
 
 def recorded(function: type[Function], *values: Array) -> Any:

@@ -10,12 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import plain
 from lucid.numpy.writes import is_plain
 from lucid.scipy.rules.images.filters import convolve1d, for_each
 from lucid.scipy.rules.images.ranks import median_of_parts
 from lucid.scipy.rules.products import spread
-from lucid.scipy.rules.recursions import along_last, in_one_dtype, lfilter, sosfilt, sosfiltfilt, with_zeros
+from lucid.scipy.rules.recursions import along_last, lfilter, sosfilt, sosfiltfilt, with_zeros
 from lucid.scipy.rules.rule import (
     Array,
     PerAxis,
@@ -25,6 +24,7 @@ from lucid.scipy.rules.rule import (
     counted,
     host_library,
     in_dtype,
+    in_one_dtype,
     put,
     real_or_complex,
     rule,
@@ -43,9 +43,7 @@ def hilbert(x: Array, N: int | None = None, axis: int = -1) -> Any:
     if size <= 0:
         raise ValueError("N must be positive.")
     shape = [-1 if k == axis else 1 for k in range(x.ndim)]
-    return lnp.fft.ifft(
-        lnp.fft.fft(x, size, axis=axis) * put(one_sided(size, x.dtype).reshape(shape), plain(x)), axis=axis
-    )
+    return lnp.fft.ifft(lnp.fft.fft(x, size, axis=axis) * put(one_sided(size, x.dtype).reshape(shape), x), axis=axis)
 
 
 def one_sided(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -68,7 +66,7 @@ def detrend(data: Array, axis: int = -1, type: str = "linear", bp: PerAxis = 0) 
         return x - lnp.mean(x, axis, keepdims=True)
     axis = axis_in(axis, x.ndim)
     size = x.shape[axis]
-    x = lnp.moveaxis(in_dtype(x, np.dtype(np.float64)) if x.dtype == np.float16 else x, axis, -1)
+    x = lnp.moveaxis(in_dtype(x, np.float64) if x.dtype == np.float16 else x, axis, -1)
     ends: list[int] = np.unique([0, *np.atleast_1d(bp).tolist(), size]).tolist()
     if ends[-1] > size:
         raise ValueError("Breakpoints must be less than length of data along given axis.")
@@ -77,8 +75,8 @@ def detrend(data: Array, axis: int = -1, type: str = "linear", bp: PerAxis = 0) 
         count = stop - start
         lines = np.stack([np.arange(1, count + 1) / count, np.ones(count)])
         part = x[..., start:stop]
-        slopes = part @ put(np.linalg.pinv(lines).astype(x.dtype), plain(x))
-        parts.append(part - slopes @ put(lines.astype(x.dtype), plain(x)))
+        slopes = part @ put(np.linalg.pinv(lines).astype(x.dtype), x)
+        parts.append(part - slopes @ put(lines.astype(x.dtype), x))
     return lnp.moveaxis(lnp.concatenate(parts, -1), -1, axis)
 
 
@@ -89,7 +87,7 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
         raise ValueError(f"Parameter domain={domain!r} not in ('time', 'freq')!")
     (x,) = in_one_dtype(x)
     axis = axis_in(axis, x.ndim)
-    x = lnp.moveaxis(in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x, axis, -1)
+    x = lnp.moveaxis(in_dtype(x, np.float32) if x.dtype == np.float16 else x, axis, -1)
     is_real = x.dtype.kind != "c"
     size = x.shape[-1]
     spectrum = lnp.fft.fft(x) if domain == "time" else x
@@ -98,7 +96,7 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
         if is_real and domain == "time" and factors.dtype.kind == "c":
             # SciPy keeps half of the spectrum, with the means of both frequencies' factors
             factors = (factors + lnp.roll(lnp.flip(factors, 0), 1)) * 0.5
-            factors = lnp.where(put(counted(size) <= size // 2, plain(x)), factors, lnp.conj(factors))
+            factors = lnp.where(put(counted(size) <= size // 2, x), factors, lnp.conj(factors))
         spectrum = spectrum * factors
     kept = min(num, size)
     low = spectrum[..., : (kept + 1) // 2]
@@ -106,10 +104,8 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
     middle: list[Any] = []
     zeros = num - low.shape[-1] - high.shape[-1]
     if kept % 2 == 0:
-        positive, negative = (
-            spectrum[..., kept // 2 : kept // 2 + 1],
-            spectrum[..., size - kept // 2 : size - kept // 2 + 1],
-        )
+        positive = spectrum[..., kept // 2 : kept // 2 + 1]
+        negative = spectrum[..., size - kept // 2 : size - kept // 2 + 1]
         if num < size:
             middle = [positive + negative]
         elif num > size:
@@ -117,7 +113,7 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
         else:
             middle = [positive]
         zeros -= len(middle)
-    gap = put(np.zeros((*x.shape[:-1], zeros), plain(spectrum).dtype), plain(x))
+    gap = put(np.zeros((*x.shape[:-1], zeros), spectrum.dtype), x)
     result = lnp.fft.ifft(lnp.concatenate([low, *middle[:1], gap, *middle[1:], high], -1)) * (num / size)
     result = lnp.moveaxis(lnp.real(result) if is_real and domain == "time" else result, -1, axis)
     result = result if not is_real else in_dtype(result, x.dtype) if domain == "time" else result
@@ -129,12 +125,12 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
 def window_of(window: Array, size: int, like: Array) -> Any:
     """Return the factors of frequencies that `resample` is asked for."""
     if callable(window):
-        return put(window(put(np.fft.fftfreq(size), plain(like))), plain(like))
+        return put(window(put(np.fft.fftfreq(size), like)), like)
     if is_tensor(window) or is_plain(window):
         if window.shape != (size,):
             raise ValueError(f"window.shape={window.shape} != ({size},)")
         return arrays(window, like)[0]
-    return put(np.fft.fftshift(host_library("signal").get_window(window, size)), plain(like))
+    return put(np.fft.fftshift(host_library("signal").get_window(window, size)), like)
 
 
 @rule("signal.upfirdn")
@@ -180,7 +176,7 @@ def continued(x: Any, count: int, mode: str, cval: float) -> Any:
     if mode in CONTINUED:
         wide = lnp.pad(x, widths, mode=CONTINUED[mode])
         turned = 1 - 2 * (places // size % 2)
-        return wide * put(turned.astype(x.dtype), plain(x)) if mode == "antisymmetric" else wide
+        return wide * put(turned.astype(x.dtype), x) if mode == "antisymmetric" else wide
     if mode == "edge" or size == 1:
         slopes = [first * 0] * 2
     elif mode == "smooth":
@@ -190,7 +186,7 @@ def continued(x: Any, count: int, mode: str, cval: float) -> Any:
     else:
         return lnp.pad(x, widths, mode="reflect", reflect_type="odd")
     ends: list[Any] = [places[:count], places[size + count :] - size + 1]
-    before, behind = (put(part.astype(x.dtype), plain(x)) for part in ends)
+    before, behind = (put(part.astype(x.dtype), x) for part in ends)
     return lnp.concatenate([first + before * slopes[0], x, last + behind * slopes[1]], -1)
 
 
@@ -233,12 +229,12 @@ def resample_poly(
     else:
         half = 10 * max(up, down)
         h = host_library("signal").firwin(2 * half + 1, 1 / max(up, down), window=window)
-        h = put(h.astype(x.dtype), plain(x))
+        h = put(h.astype(x.dtype), x)
     before = down - half % down
     skipped = (half + before) // down
     count = -(-x.shape[axis] * up // down)
     wanted = (skipped + count - 1) * down + 1 - (x.shape[axis] - 1) * up
-    h = lnp.concatenate([put(np.zeros(before, h.dtype), plain(x)), h * up])
+    h = lnp.concatenate([put(np.zeros(before, h.dtype), x), h * up])
     h = with_zeros(h, wanted)
     kept = (slice(None),) * axis + (slice(skipped, skipped + count),)
     if padtype not in BACKGROUNDS:
@@ -255,19 +251,15 @@ def decimate(
     if ftype not in {"iir", "fir"}:
         raise NumpyCallError("scipy.signal.decimate: with a Tensor only ftype='iir' and 'fir' can be used")
     (x,) = in_one_dtype(x)
-    x = in_dtype(x, np.dtype(np.float64)) if x.dtype == np.float16 else x
+    x = in_dtype(x, np.float64) if x.dtype == np.float16 else x
     axis = axis_in(axis, x.ndim)
     signal = host_library("signal")
     every = (slice(None),) * axis + (slice(None, None, q),)
     if ftype == "iir":
-        sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), plain(x))
-        return (sosfiltfilt(sos, x, axis) if zero_phase else sosfilt(sos, x, axis))[every]
-    h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), plain(x))
-    return (
-        resample_poly(x, 1, q, axis, h)
-        if zero_phase
-        else lfilter(h, put(np.ones(1, x.dtype), plain(x)), x, axis)[every]
-    )
+        sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), x)
+        return (sosfiltfilt(sos, x, axis=axis) if zero_phase else sosfilt(sos, x, axis))[every]
+    h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), x)
+    return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1, x.dtype), x), x, axis)[every]
 
 
 @rule("signal.savgol_filter")
@@ -289,10 +281,10 @@ def savgol_filter(
         raise NumpyCallError(
             "scipy.signal.savgol_filter: expected real numbers, got complex ones: filter x.real and x.imag"
         )
-    x = in_dtype(x, np.dtype(np.float64)) if x.dtype == np.float16 else x
+    x = in_dtype(x, np.float64) if x.dtype == np.float16 else x
     axis = axis_in(axis, x.ndim)
     weights = host_library("signal").savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
-    y = convolve1d(x, put(weights, plain(x)), axis, "constant" if mode == "interp" else mode, cval)
+    y = convolve1d(x, put(weights, x), axis, mode="constant" if mode == "interp" else mode, cval=cval)
     if mode != "interp":
         return y
     if window_length > x.shape[axis]:
@@ -304,12 +296,10 @@ def savgol_filter(
     coefficients = np.polynomial.polynomial.polyfit(places, np.eye(window_length), polyorder)
     derived = np.polynomial.polynomial.polyder(coefficients, deriv) if deriv else coefficients
     fitted = np.polynomial.polynomial.polyval(places, derived) / delta**deriv
-    fitted = put(fitted.astype(x.dtype), plain(x))
+    fitted = put(fitted.astype(x.dtype), x)
     size = x.shape[-1]
-    first, last = (
-        x[..., :window_length] @ fitted[:, :half],
-        x[..., size - window_length :] @ fitted[:, window_length - half :],
-    )
+    first = x[..., :window_length] @ fitted[:, :half]
+    last = x[..., size - window_length :] @ fitted[:, window_length - half :]
     return lnp.moveaxis(lnp.concatenate([first, y[..., half : size - half], last], -1), -1, axis)
 
 
@@ -360,10 +350,10 @@ def freqz(
     chosen = not is_count(worN)
     if chosen:
         angles = angles * (2 * math.pi / fs)
-    angles = put(angles, plain(b))
+    angles = put(angles, b)
 
     def response(c: Array) -> Any:
-        steps = put(np.arange(c.shape[0]), plain(b))
+        steps = put(np.arange(c.shape[0]), b)
         return lnp.exp(lnp.reshape(angles, (-1, 1)) * steps * -1j) @ (c + 0j)
 
     responses = response(b) / response(a)

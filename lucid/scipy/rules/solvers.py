@@ -129,12 +129,7 @@ def gradients(
 
 
 def carried_back(
-    equation: Equation,
-    a: Array,
-    ends: tuple[Any, Any],
-    times: tuple[Any, Any],
-    values: Sequence[Any],
-    halvings: int,
+    equation: Equation, a: Array, ends: tuple[Any, Any], times: tuple[Any, Any], values: Sequence[Any], halvings: int
 ) -> tuple[Any, list[Any]]:
     """Return `a` at the first of two times of `a` at the second, and the increments of parameters' gradients between.
 
@@ -220,26 +215,18 @@ def is_near(equation: Equation, computed: Array, ends: tuple[Any, Any]) -> bool:
     return bool((abs(computed - wanted) <= MISSED * allowed).all())
 
 
-@rule("integrate.odeint")
+@rule(
+    "integrate.odeint",
+    "func y0 t args Dfun col_deriv full_output ml mu rtol atol h0 hmax hmin mxstep mxordn mxords tfirst",
+)
 def odeint(
     func: Callable[..., Any],
     y0: Array,
     t: Array,
     args: tuple[Any, ...] = (),
-    Dfun: Callable[..., Any] | None = None,
-    col_deriv: int = 0,
     full_output: int = 0,
-    ml: int | None = None,
-    mu: int | None = None,
-    rtol: Array = None,
-    atol: Array = None,
-    h0: float = 0.0,
-    hmax: float = 0.0,
-    hmin: float = 0.0,
-    mxstep: int = 0,
-    mxordn: int = 12,
-    mxords: int = 5,
     tfirst: bool = False,
+    **options: Array,
 ) -> Any:
     """Return ``scipy.integrate.odeint``, with gradients by the start, the times and all arrays among `args`.
 
@@ -263,10 +250,8 @@ def odeint(
         raise NumpyCallError(
             f"scipy.integrate.odeint: expected real numbers, got {wrong[0]}: give real and imaginary parts"
         )
-    steps = {"hmax": hmax, "hmin": hmin, "mxstep": mxstep, "mxordn": mxordn, "mxords": mxords}
-    forward = {"Dfun": Dfun, "col_deriv": col_deriv, "ml": ml, "mu": mu, "h0": h0}
     constants = tuple([Place if is_recorded(leaf) else leaf for leaf in leaves])
-    equation = Equation(func, bool(tfirst), form, constants, {"rtol": rtol, "atol": atol, **steps, **forward})
+    equation = Equation(func, bool(tfirst), form, constants, options)
     y0 = lnp.atleast_1d(y0)
     y = equation.solution(y0, t, values)
     if t.size and is_recorded(equation.slope(*[plain(each) for each in (y0, t[0], *values)])):

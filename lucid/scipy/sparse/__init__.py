@@ -21,28 +21,13 @@ from typing import Any
 from lucid.scipy.sparse import linalg
 from lucid.scipy.sparse.base import is_sparray, issparse
 from lucid.scipy.sparse.functions import STACKS, called, diags, diags_array, kind_of_scipys, stacking
-from lucid.scipy.sparse.matrices import (
-    coo_array,
-    coo_matrix,
-    csc_array,
-    csc_matrix,
-    csr_array,
-    csr_matrix,
-)
+from lucid.scipy.sparse.matrices import coo_array, coo_matrix, csc_array, csc_matrix, csr_array, csr_matrix
 from lucid.scipy.sparse.pattern import library
 
 __all__ = [
-    "coo_array",
-    "coo_matrix",
-    "csc_array",
-    "csc_matrix",
-    "csr_array",
-    "csr_matrix",
-    "diags",
-    "diags_array",
-    "issparse",
+    "coo_array", "coo_matrix", "csc_array", "csc_matrix", "csr_array", "csr_matrix", "diags", "diags_array", "issparse",
     "linalg",
-]
+]  # fmt: skip
 
 
 def isspmatrix(x: object) -> bool:

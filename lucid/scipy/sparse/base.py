@@ -82,7 +82,7 @@ class Stored:
         """The format of SciPy's sums and elementwise products: for COO it is CSR."""
         return "csr" if self.format == "coo" else self.format
 
-    def _made_of(self, result: Any, format: str | None = None) -> Any:
+    def _made_of(self, result: object, format: str | None = None) -> Any:
         """Return elements as a matrix of this family, in a format; a dense result as it is."""
         if not isinstance(result, Elements):
             return result
@@ -134,7 +134,7 @@ class Stored:
             raise no_rule(f"{type(self).__name__}.{name}")
         return partial(self._called, matrix, value) if isinstance(value, MethodType) else value
 
-    def _called(self, matrix: Any, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _called(self, matrix: object, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return the result of one of SciPy's methods; one without a result has changed its matrix, and so this one."""
         name = f"{type(self).__name__}.{getattr(method, '__name__', '[...] = value')}"
         if recorded_in([*args, *kwargs.values()]):

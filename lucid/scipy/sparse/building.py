@@ -126,7 +126,7 @@ def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int
     return Elements(pattern, data if pattern.count == values.size else data[: pattern.count])
 
 
-def of_dense(matrix: Any, *, is_array: bool, is_full: bool = False) -> Elements:
+def of_dense(matrix: object, *, is_array: bool, is_full: bool = False) -> Elements:
     """Return the elements of a dense matrix that are not zeros; all of them if `is_full`."""
     matrix = array_like(matrix, None)
     matrix = matrix if is_array or plain(matrix).ndim > 1 else lnp.atleast_2d(matrix)

@@ -15,8 +15,7 @@ from lucid.scipy.sparse.building import canonical, converted, of_dense
 from lucid.scipy.sparse.functions import called
 from lucid.scipy.sparse.matrices import csc_array
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, in_one_dtype, no_rule, on_one_device
-from lucid.scipy.sparse.pattern import library
-from lucid.scipy.sparse.products import Solution
+from lucid.scipy.sparse.pattern import Solution, library
 from lucid.tensor.numpy_calls.operands import is_recorded
 
 if TYPE_CHECKING:

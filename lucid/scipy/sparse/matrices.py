@@ -15,16 +15,7 @@ from lucid.base.arrays import on
 from lucid.errors import DtypeError
 from lucid.numpy.border import plain
 from lucid.scipy.sparse import reductions
-from lucid.scipy.sparse.base import (
-    CLASSES,
-    Stored,
-    issparse,
-    of_two,
-    plain_matrix,
-    recorded_in,
-    replaced,
-    wrapped,
-)
+from lucid.scipy.sparse.base import CLASSES, Stored, issparse, of_two, plain_matrix, recorded_in, replaced, wrapped
 from lucid.scipy.sparse.building import Elements, canonical, converted, in_dtype, is_scalar
 from lucid.scipy.sparse.operands import MatrixSizeError, beside, in_places, no_rule, product, sums_at
 from lucid.scipy.sparse.rearranging import added, chosen, in_both, multiplied, numbered, rearranged, repeated

@@ -19,7 +19,7 @@ from lucid.numpy.promotion import is_array
 from lucid.numpy.results import settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
-from lucid.scipy.sparse.products import Product
+from lucid.scipy.sparse.pattern import Product
 from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded, tensors_in
 
 if TYPE_CHECKING:

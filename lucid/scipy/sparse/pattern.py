@@ -1,4 +1,4 @@
-"""The sparsity pattern of a matrix, and SciPy's and CuPy's products by it."""
+"""The sparsity pattern of a matrix, SciPy's and CuPy's products by it, and these products as they are recorded."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.base import wrap
+from lucid.autograd.function import Function
 from lucid.base import gpu
 from lucid.base.arrays import namespace, on
+from lucid.ops.elementwise.arithmetic import neg
+from lucid.ops.elementwise.complex import conj
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
+    from lucid.tensor import Tensor
 
 
 def library(like: Array | None, part: str = "") -> Any:
@@ -77,9 +82,8 @@ class Pattern:
         if array not in self._empty:
             with on(values):
                 parts = (values, self.parts) if self.format == "coo" else (values, *self.parts)
-                made = getattr(library(values), f"{self.format}_{'array' if array else 'matrix'}")(
-                    parts, shape=self.shape
-                )
+                kind = f"{self.format}_{'array' if array else 'matrix'}"
+                made = getattr(library(values), kind)(parts, shape=self.shape)
             if self.is_canonical:
                 made.has_canonical_format = True
             # SciPy checks the indices of each matrix that it makes, which takes ten times as long as a small product
@@ -106,9 +110,8 @@ class Pattern:
         """The same elements with rows and columns exchanged."""
         if self._mirror is None:
             parts = self.parts[::-1] if self.format == "coo" else self.parts
-            mirror = Pattern(
-                _FLIPPED[self.format], parts, (self.shape[1], self.shape[0]), is_canonical=self.is_canonical
-            )
+            shape = self.shape[1], self.shape[0]
+            mirror = Pattern(_FLIPPED[self.format], parts, shape, is_canonical=self.is_canonical)
             self._mirror, mirror._mirror = mirror, self
         return self._mirror
 
@@ -200,3 +203,75 @@ def _sums(values: Array, groups: Array, count: int) -> Array:
     for part in ("real", "imag") if values.dtype.kind == "c" else ("real",):
         xp.add.at(getattr(sums, part), groups, getattr(values, part))
     return sums
+
+
+# ---- the products as they are recorded: each is the derivative of the other, to any order ----
+
+
+class Product(Function):
+    """A sparse matrix, as its values, times a vector or a matrix."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, dense: Tensor, pattern: Pattern) -> Tensor:
+        """Return SciPy's product, or CuPy's."""
+        ctx.save_for_backward(values, dense)
+        ctx.pattern = pattern
+        return wrap(pattern.product(values.array, dense.array))
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        """Return the gradients of the values and of the dense factor."""
+        (grad,) = grad_outputs
+        values, dense = ctx.saved_tensors
+        of_values, of_dense, _ = ctx.needs_input_grad
+        return (
+            Sampled.apply(grad, conj(dense), ctx.pattern) if of_values else None,
+            Product.apply(conj(values), grad, ctx.pattern.transposed) if of_dense else None,
+            None,
+        )
+
+
+class Sampled(Function):
+    """``left @ right.T`` at the places of a sparse matrix: as many values as that has."""
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, pattern: Pattern) -> Tensor:
+        """Return the sums over columns of the products of a row of one and a row of the other."""
+        ctx.save_for_backward(left, right)
+        ctx.pattern = pattern
+        return wrap(pattern.sampled(left.array, right.array))
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        """Return the gradients of both matrices."""
+        (grad,) = grad_outputs
+        left, right = ctx.saved_tensors
+        needs_left, needs_right, _ = ctx.needs_input_grad
+        return (
+            Product.apply(grad, conj(right), ctx.pattern) if needs_left else None,
+            Product.apply(grad, conj(left), ctx.pattern.transposed) if needs_right else None,
+            None,
+        )
+
+
+class Solution(Function):
+    """The solution of a sparse system: `solve` makes it of a pattern, plain values and a right side."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, right: Tensor, pattern: Pattern, solve: Callable[[Pattern, Array, Array], Array]
+    ) -> Tensor:
+        """Return the solution."""
+        ctx.pattern, ctx.solve = pattern, solve
+        solution = wrap(solve(pattern, values.array, right.array))
+        ctx.save_for_backward(values, solution)
+        return solution
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        """Return the gradients of the values and of the right side, by the adjoint system."""
+        (grad,) = grad_outputs
+        values, solution = ctx.saved_tensors
+        adjoint = Solution.apply(conj(values), grad, ctx.pattern.transposed, ctx.solve)
+        of_values = neg(Sampled.apply(adjoint, conj(solution), ctx.pattern)) if ctx.needs_input_grad[0] else None
+        return of_values, adjoint, None, None

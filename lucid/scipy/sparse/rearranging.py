@@ -72,7 +72,7 @@ def rearranged(
     return chosen(result, values)
 
 
-def chosen(result: Any, values: Dense) -> Elements | Any:
+def chosen(result: object, values: Dense) -> Elements | Any:
     """Return values in the places of their numbers; zeros elsewhere."""
     if is_scipys(result):
         pattern, numbers = of_scipy(result)

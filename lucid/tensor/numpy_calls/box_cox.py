@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.ops.elementwise import arithmetic, comparison, division, exponential, logic, nonfinite, power, selection
 from lucid.ops.elementwise import complex as parts
-from lucid.tensor.numpy_calls.known import series, with_slopes
+from lucid.tensor.numpy_calls.by_scipy import series, with_slopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,10 +1,11 @@
-"""Special functions with values by SciPy, on the host, and known slopes: the mechanism.
+"""Special functions with known slopes, and values by SciPy, on the host, or written in ops: the mechanism.
 
-The slopes stand in the files of `lucid.tensor.numpy_calls.slopes`, which enter them into the table here.
+The slopes of the first stand in the files of `lucid.tensor.numpy_calls.slopes`, which enter them into the table here.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,9 +45,10 @@ TO_COMPLEX: set[str] = set()
 """The names of those whose results are complex, also of real numbers."""
 
 
-def enter(slopes: dict[str, Slope], *, is_holomorphic: bool = False) -> None:
-    """Enter ufuncs by their names, each with its slope in its last argument."""
-    SLOPES.update({name: {-1: slope} for name, slope in slopes.items()})
+def enter(slopes: dict[str, Slope], *, place: int = -1, is_holomorphic: bool = False) -> None:
+    """Enter ufuncs by their names, each with its slope in the argument of a place, the last one by default."""
+    for name, slope in slopes.items():
+        SLOPES.setdefault(name, {})[place] = slope
     if is_holomorphic:
         HOLOMORPHIC.update(slopes)
 
@@ -81,11 +83,8 @@ def _gradient(name: str, place: int, operands: tuple[Any, ...], grads: tuple[Any
     result: Any = SLOPES[name][place](*map(_in_double, operands))
     slopes: tuple[Any, ...] = result if len(grads) > 1 else (result,)
     used = [(grad, slope) for grad, slope in zip(grads, slopes, strict=True) if grad is not None]
-    total: Any = None
-    for grad, slope in used:
-        product = arithmetic.mul(grad, parts.conj(slope))
-        total = product if total is None else arithmetic.add(total, product)
-    return None if total is None else cast_to(total, dtype_of(operands[place].array))
+    terms = [arithmetic.mul(grad, parts.conj(slope)) for grad, slope in used]
+    return cast_to(functools.reduce(arithmetic.add, terms), dtype_of(operands[place].array)) if terms else None
 
 
 def _in_double(x: Any) -> Any:
@@ -162,3 +161,46 @@ def _check(name: str, tensors: Sequence[Tensor]) -> None:
             f"{_title(name)}: with a Tensor that requires grad the numbers must be real, and they are complex: "
             "use tensor.real, tensor.detach(), or lucid.autograd.Function with the derivative of your own"
         )
+
+
+# ---- values written in ops ----
+
+# The slopes that follow from a formula's ops multiply what may be infinite with what is then zero, and take the
+# difference of near numbers, where the slope itself is a number that can be written down.
+
+
+class Known(Function):
+    """A function of operands of one shape, and for each of them the slope: a recorded function of all."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Callable[..., Any], slopes: Sequence[Callable[..., Any]], *operands: Tensor) -> Any:
+        """Return the value."""
+        ctx.slopes = slopes
+        ctx.save_for_backward(*operands)
+        return value(*operands)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Return the gradients by those operands that need one."""
+        operands = ctx.saved_tensors
+        wanted = zip(ctx.slopes, ctx.needs_input_grad[2:], strict=True)
+        return None, None, *[arithmetic.mul(grads[0], slope(*operands)) if one else None for slope, one in wanted]
+
+
+def with_slopes(value: Slope, *slopes: Slope) -> Callable[..., Any]:
+    """Return the function of a value and of its slopes, of numbers that promote to floats of one shape."""
+
+    def function(*operands: Tensor | float) -> Any:
+        tensors = promote_to_tensors(*operands, at_least_float=True)
+        return Known.apply(value, slopes, *broadcast_tensors(*tensors))
+
+    function.__doc__ = value.__doc__
+    return function
+
+
+def series(x: Tensor, terms: Sequence[float]) -> Any:
+    """Return the sum of ``terms[k] * x ** k``."""
+    total: Any = terms[-1]
+    for term in terms[-2::-1]:
+        total = arithmetic.add(arithmetic.mul(x, total), term)
+    return total

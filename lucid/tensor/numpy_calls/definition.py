@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,20 +23,18 @@ from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
     any_recorded,
     dtype_named,
+    is_usual,
     is_whole,
     numpy_dtype,
     operand,
     tensors_in,
     to_one_dtype,
 )
-from lucid.tensor.numpy_calls.options import is_usual
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from lucid.base.arrays import Array
     from lucid.base.dtype import dtype
-    from lucid.tensor import Tensor
 
 
 class Rule(NamedTuple):
@@ -47,7 +45,7 @@ class Rule(NamedTuple):
     function : callable
         It gets its operands as tensors; Python's numbers, and None, stay what they are.
     names : dict of str to str
-        NumPy's parameters that are taken, in order, and what `function` calls each.
+        NumPy's parameters that are taken, in order, and what `function` calls each; "" of one that changes no result.
     operands : dict of str to str
         Which of these may be recorded: ``"*"`` an array that comes to the common dtype of all such, ``"?"`` one that
         keeps its own, ``"**"`` a sequence of arrays that come to the common dtype, ``"+"`` what is passed as it is,
@@ -62,20 +60,15 @@ class Rule(NamedTuple):
     finds_common: bool = False
 
 
-Indices: TypeAlias = "Tensor | Array | Sequence[int] | int"
-"""Indices or counts, which have no gradient and come to the host or the device as they are needed."""
-
 RULES: dict[str, Rule] = {}
 """By the name of NumPy's function below `numpy`."""
 
 
-NUMBERS_ARE_ARRAYS = frozenset(
-    (
-        "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "lib.scimath.logn",
-        "lib.scimath.power", "linalg.outer", "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval",
-        "tensordot", "vdot",
-    )
-)  # fmt: skip
+NUMBERS_ARE_ARRAYS = {
+    "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "lib.scimath.logn",
+    "lib.scimath.power", "linalg.outer", "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval",
+    "tensordot", "vdot",
+}  # fmt: skip
 """Functions in which Python's numbers have dtypes, as NumPy makes arrays of them: ``numpy.dot(x, 2)`` of float32 is
 float64, where ``x * 2``, and most functions, keep the dtype of x.
 """
@@ -90,12 +83,10 @@ BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
 """What NumPy's functions compute with beside their operands, and promote these by; quantiles enter theirs."""
 
 
-OF_FIRST_DTYPE = frozenset(
-    (
-        "amax", "amin", "ediff1d", "full_like", "insert", "max", "min", "nanmax", "nanmin", "nanprod", "nansum", "pad",
-        "piecewise", "prod", "sum",
-    )
-)  # fmt: skip
+OF_FIRST_DTYPE = {
+    "amax", "amin", "ediff1d", "full_like", "insert", "max", "min", "nanmax", "nanmin", "nanprod", "nansum", "pad",
+    "piecewise", "prod", "sum",
+}  # fmt: skip
 """Functions whose result has the dtype of the first operand, whatever the others are."""
 
 
@@ -195,17 +186,13 @@ def bound(
                 arguments[keywords] = others
             kwargs = {key: value for key, value in kwargs.items() if key in defaults}
         arguments.update(kwargs)
-    taken: dict[str, Any] = {}
     for key, value in arguments.items():
-        if key in names:
-            if value is not NO_VALUE:
-                taken[key] = value
-        elif value is not NO_VALUE and not is_usual(key, value, defaults.get(key)):
+        if key not in names and value is not NO_VALUE and not is_usual(key, value, defaults.get(key)):
             raise NumpyCallError(
                 f"{full_name(name)}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or "
                 "use tensor.detach().numpy()"
             )
-    return taken
+    return {key: value for key, value in arguments.items() if key in names and value is not NO_VALUE}
 
 
 def applied(

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray
-from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import cast_to
@@ -27,6 +24,7 @@ from lucid.tensor.numpy_calls.operands import (
     dtype_named,
     is_sequence,
     operand,
+    placed,
     tensor_of,
     tensors_in,
     untyped,
@@ -159,7 +157,7 @@ def added_at(ufunc: np.ufunc, into: Any, key: Any, values: Any) -> None:
     # summed in the wider dtype, and rounded when it is written
     wanted = dtype_of(untyped.zeros(0, untyped.result_type(into.array.dtype, values.array.dtype)))
     source = broadcasting.broadcast_to(cast_to(values, wanted), places.shape)
-    index = wrap(asarray(places.ravel(), device=device_of(into.array)))
+    index = placed(places.ravel(), into)
     made = index_add(
         reshape.ravel(cast_to(into, wanted)), 0, index, reshape.ravel(source), alpha=-1 if ufunc is np.subtract else 1
     )

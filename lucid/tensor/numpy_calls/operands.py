@@ -12,7 +12,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.base.arrays import asarray
+from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, result_type
 from lucid.base.gpu import is_gpu_array
@@ -46,6 +46,10 @@ Operand: TypeAlias = "Tensor | complex"
 """An array to NumPy, which is a tensor when a rule is called, or a number of Python's."""
 
 
+Indices: TypeAlias = "Tensor | Array | Sequence[int] | int"
+"""Indices or counts, which have no gradient and come to the host or the device as they are needed."""
+
+
 Sizes: TypeAlias = "int | Sequence[int]"
 """One size, place or shift, or one for each of several dimensions."""
 
@@ -66,7 +70,7 @@ SETTINGS = frozenset((type(None), bool, int, float, str))
 """Types of settings, which nobody records."""
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Return whether a value is a tensor of integers or bools."""
     return isinstance(value, TensorBase) and value.array.dtype.kind in "biu"
 
@@ -89,9 +93,8 @@ def pytorch_dtype(values: list[Any]) -> dtype:
 
 def numpy_dtype(values: list[Any]) -> dtype:
     """Return the common dtype of tensors and numbers by NumPy's rules: an array of no dimension counts as any other."""
-    return as_dtype(
-        np.result_type(*[value.array.dtype if isinstance(value, TensorBase) else value for value in values])
-    )
+    kinds = [value.array.dtype if isinstance(value, TensorBase) else value for value in values]
+    return as_dtype(np.result_type(*kinds))
 
 
 BY_OPERANDS = frozenset((pytorch_dtype, numpy_dtype))
@@ -111,6 +114,14 @@ def is_tensor(value: object) -> TypeGuard[Tensor]:
 def is_recorded(value: object) -> bool:
     """Return whether ops on a value are recorded: of a tensor that requires grad, while gradients are on."""
     return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
+
+
+def is_usual(key: str, value: object, default: object) -> bool:
+    """Return whether an option is the default, or without effect on recorded values, as of a class or a layout."""
+    if isinstance(value, str):
+        return value == default or (key == "order" and value in {"K", "C", "A"})
+    is_true = value is True or value is np.True_
+    return value is default or (key == "subok" and isinstance(value, bool)) or (key == "where" and is_true)
 
 
 SEQUENCES: Any = (list, tuple, deque)
@@ -170,7 +181,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         array = of_known_dtype(in_native_order(value))
         if not array.ndim and like is not None and is_gpu_array(like.array):
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
-            return wrap(asarray(untyped.asarray(array), device=device_of(like.array)))
+            return placed(array, like)
         return borrowed(asarray(array, device=host_beside(like)))
     if is_sequence(value) and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in value]
@@ -179,7 +190,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     return wrap(asarray(of_known_dtype(np.asarray(value)), device=None if like is None else device_of(like.array)))
 
 
-def listed(value: Any, like: TensorBase | None) -> Any:
+def listed(value: object, like: TensorBase | None) -> Any:
     """Return a sequence as an array, of any dtype; as a tensor if it has tensors, or `like` is on a device."""
     on_host = like is None or not is_gpu_array(like.array)
     return np.asarray(value) if on_host and next(tensors_in((value,)), None) is None else operand(value, like)
@@ -224,11 +235,9 @@ def sizes_of(shape: Sizes) -> tuple[int, ...]:
 
 def tensor_of(value: object, like: TensorBase) -> Any:
     """Return a number as a tensor beside `like`, in its dtype; a tensor as it is."""
-    return (
-        value
-        if isinstance(value, TensorBase)
-        else cast_to(operand(value, like, strong=True), as_dtype(like.array.dtype))
-    )
+    if isinstance(value, TensorBase):
+        return value
+    return cast_to(operand(value, like, strong=True), as_dtype(like.array.dtype))
 
 
 def written_as(value: TensorBase, dtype: dtype) -> Any:
@@ -238,12 +247,34 @@ def written_as(value: TensorBase, dtype: dtype) -> Any:
     return cast_to(value, dtype)
 
 
-def beside(array: Array, like: TensorBase) -> Any:
-    """Return an array that a rule has computed on the host as a tensor beside `like`, in its dtype."""
-    return cast_to(wrap(asarray(np.asarray(array), device=device_of(like.array))), as_dtype(like.array.dtype))
+def strong_operands(values: Sequence[Any]) -> list[Any]:
+    """Return values as tensors, numbers in dtypes of their own, and lists on the device of the first tensor."""
+    like = next(tensors_in(values), None)
+    return [operand(value, like, strong=True) for value in values]
 
 
-def same_kind(made: Any, like: TensorBase) -> Any:
+def tensors_of(*values: Operand) -> list[Any]:
+    """Return tensors and numbers, some of them tensors, as tensors: numbers in the dtype of the first of these."""
+    like = next(tensors_in(values))
+    return [tensor_of(value, like) for value in values]
+
+
+def placed(array: object, like: TensorBase) -> Any:
+    """Return an array that a rule has computed on the host as a tensor on the device of `like`."""
+    return wrap(asarray(np.asarray(array), device=device_of(like.array)))
+
+
+def beside(array: object, like: TensorBase) -> Any:
+    """Return such an array in the dtype of `like`, too."""
+    return cast_to(placed(array, like), as_dtype(like.array.dtype))
+
+
+def zeros_for(like: TensorBase, shape: tuple[int, ...] | None = None) -> Any:
+    """Return zeros of the dtype and on the device of a tensor, in its shape or another one."""
+    return wrap(zeros_beside(like.array, shape))
+
+
+def same_kind(made: object, like: TensorBase) -> Any:
     """Return a tensor that was just made in the class of `like`: user code that is given it expects its methods."""
     if type(made) is not type(like):
         made.__class__ = type(like)

@@ -8,28 +8,12 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.modes.state import no_grad
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid
 from lucid.ops.base.promotion import float_operand, promote_to_tensors
-from lucid.ops.elementwise import (
-    arithmetic,
-    comparison,
-    division,
-    exponential,
-    logic,
-    nonfinite,
-    power,
-    selection,
-    special,
-    trigonometry,
-)
+from lucid.ops.elementwise import arithmetic, comparison, division, exponential, nonfinite, power, selection, special
 from lucid.ops.elementwise import complex as parts
-from lucid.tensor.numpy_calls.box_cox import (
-    box_cox,
-    box_cox_of_one_more,
-    inverse_box_cox,
-    inverse_box_cox_less_one,
-    relative_exponential,
-)
-from lucid.tensor.numpy_calls.by_scipy import by_scipy
-from lucid.tensor.numpy_calls.known import with_slopes
+from lucid.ops.elementwise.logic import logical_and, logical_not, logical_or
+from lucid.ops.elementwise.trigonometry import hypot, sin, sinc
+from lucid.tensor.numpy_calls import box_cox
+from lucid.tensor.numpy_calls.by_scipy import by_scipy, with_slopes
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:
@@ -50,9 +34,7 @@ def log_of_share(x: Tensor) -> Any:
     half = arithmetic.mul(special.erfc(arithmetic.mul(size, math.sqrt(0.5))), 0.5)
     # above, all but the other tail; below, the tail itself
     body = selection.where(
-        is_above,
-        exponential.log1p(arithmetic.neg(half)),
-        exponential.log(selection.where(is_above, 1.0, half)),
+        is_above, exponential.log1p(arithmetic.neg(half)), exponential.log(selection.where(is_above, 1.0, half))
     )
     far = selection.where(is_far, x, end)
     inverse = division.reciprocal(power.square(far))
@@ -106,17 +88,17 @@ def _nearer(x: Tensor, wanted: Tensor) -> Any:
 def relative_entropy(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.rel_entr``: ``x * log(x / y)``, infinite outside of its domain."""
     x, y = promote_to_tensors(x, y, at_least_float=True)
-    is_inside = _both(comparison.gt(x, 0), comparison.gt(y, 0))
+    is_inside = logical_and(comparison.gt(x, 0), comparison.gt(y, 0))
     first, second = selection.where(is_inside, x, 1.0), selection.where(is_inside, y, 1.0)
     ratio = division.div(first.detach(), second.detach())
-    is_near = logic.logical_and(comparison.gt(ratio, 0.5), comparison.lt(ratio, 2))
+    is_near = logical_and(comparison.gt(ratio, 0.5), comparison.lt(ratio, 2))
     divisor = selection.where(is_near, second, 1.0)
     excess = selection.where(is_near, division.div(arithmetic.sub(first, second), divisor), 0.0)
     far = arithmetic.sub(exponential.log(first), exponential.log(second))
     inside = arithmetic.mul(first, selection.where(is_near, exponential.log1p(excess), far))
-    is_zero = _both(comparison.eq(x, 0), comparison.ge(y, 0))
+    is_zero = logical_and(comparison.eq(x, 0), comparison.ge(y, 0))
     result = selection.where(is_inside, inside, selection.where(is_zero, 0.0, math.inf))
-    is_unknown = logic.logical_or(nonfinite.isnan(x), nonfinite.isnan(y))
+    is_unknown = logical_or(nonfinite.isnan(x), nonfinite.isnan(y))
     return selection.where(is_unknown, arithmetic.add(x, y), result)
 
 
@@ -124,10 +106,6 @@ def divergence(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite outside of its domain."""
     result = relative_entropy(x, y)
     return selection.where(comparison.eq(result, math.inf), result, arithmetic.add(arithmetic.sub(result, x), y))
-
-
-def _both(one: Tensor, other: Tensor) -> Any:
-    return arithmetic.mul(one, other)
 
 
 def huber(delta: Tensor, r: Tensor) -> Any:
@@ -143,7 +121,7 @@ def huber(delta: Tensor, r: Tensor) -> Any:
 
 def _smooth_huber_value(delta: Tensor, r: Tensor) -> Any:
     """Return ``scipy.special.pseudo_huber``: `huber` without a corner."""
-    is_none = logic.logical_or(comparison.eq(delta, 0), _is_undecided(delta, r))
+    is_none = logical_or(comparison.eq(delta, 0), _is_undecided(delta, r))
     _, share = _smooth_bend(delta, r)
     inside = selection.where(is_none, 0.0, arithmetic.mul(arithmetic.mul(delta, share), r))
     return selection.where(comparison.lt(delta, 0), math.inf, inside)
@@ -165,15 +143,15 @@ def _smooth_huber_slope(delta: Tensor, r: Tensor) -> Any:
 
 def _is_undecided(delta: Tensor, r: Tensor) -> Any:
     """Mark an `r` of zero beside a delta of zero, or of no finite number."""
-    is_extreme = logic.logical_or(comparison.eq(delta, 0), logic.logical_not(nonfinite.isfinite(delta)))
-    return logic.logical_and(comparison.eq(r, 0), is_extreme)
+    is_extreme = logical_or(comparison.eq(delta, 0), logical_not(nonfinite.isfinite(delta)))
+    return logical_and(comparison.eq(r, 0), is_extreme)
 
 
 def _smooth_bend(delta: Tensor, r: Tensor) -> Any:
     """Return ``hypot(delta, r)``, and its excess over delta divided by r: of -1 to 1, and no difference."""
     safe = selection.where(_is_undecided(delta, r), 1.0, delta)
-    is_far = logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta))
-    height = trigonometry.hypot(safe, selection.where(is_far, 1.0, r))
+    is_far = logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta))
+    height = hypot(safe, selection.where(is_far, 1.0, r))
     share = division.div(selection.where(is_far, 1.0, r), arithmetic.add(height, safe))
     return height, selection.where(is_far, parts.sgn(r), share)
 
@@ -188,7 +166,7 @@ def power_of_ten(x: Tensor) -> Any:
 
 def cosine_less_one(x: Tensor) -> Any:
     """Return ``scipy.special.cosm1``: ``cos(x) - 1``, exact also for small results."""
-    return arithmetic.mul(power.square(trigonometry.sin(arithmetic.mul(float_operand(x), 0.5))), -2)
+    return arithmetic.mul(power.square(sin(arithmetic.mul(float_operand(x), 0.5))), -2)
 
 
 def of_both(name: str, op: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -233,8 +211,8 @@ def log_of_logistic(x: Tensor) -> Any:
 
 SPECIAL: dict[str, Callable[..., Any]] = {
     **{name: by_scipy(name) for name in SLOPES},
-    "boxcox": box_cox,
-    "boxcox1p": box_cox_of_one_more,
+    "boxcox": box_cox.box_cox,
+    "boxcox1p": box_cox.box_cox_of_one_more,
     "cosm1": cosine_less_one,
     "entr": exponential.entr,
     "erf": of_both("erf", special.erf),
@@ -244,15 +222,15 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "exp2": exponential.exp2,
     "expit": sigmoid,
     "expm1": exponential.expm1,
-    "exprel": relative_exponential,
+    "exprel": box_cox.relative_exponential,
     "gammaln": special.lgamma,
     "huber": huber,
     "i0": special.i0,
     "i0e": scaled(special.i0, 0),
     "i1": special.i1,
     "i1e": scaled(special.i1, 1),
-    "inv_boxcox": inverse_box_cox,
-    "inv_boxcox1p": inverse_box_cox_less_one,
+    "inv_boxcox": box_cox.inverse_box_cox,
+    "inv_boxcox1p": box_cox.inverse_box_cox_less_one,
     "kl_div": divergence,
     "log1p": exponential.log1p,
     "log_expit": log_of_logistic,
@@ -272,7 +250,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "digamma": special.digamma,
     "multigammaln": special.mvlgamma,
     "polygamma": special.polygamma,
-    "sinc": trigonometry.sinc,
+    "sinc": sinc,
     "zeta": by_scipy("_zeta"),
 }
 """The same of functions that are no ufuncs, which SciPy looks for in `lucid.array_api.special` alone."""

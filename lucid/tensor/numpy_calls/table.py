@@ -14,28 +14,24 @@ for _kind in (
 ):  # fmt: skip
     import_module(f"lucid.tensor.numpy_calls.rules.{_kind}")
 
-ABOUT = frozenset(
-    (
-        "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr",
-        "array_str", "can_cast", "common_type", "diag_indices_from", "digitize", "einsum_path", "flatnonzero",
-        "format_float_positional", "format_float_scientific", "histogram_bin_edges", "in1d", "isclose", "iscomplex",
-        "iscomplexobj", "isfortran", "isin", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable",
-        "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory",
-        "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero", "packbits", "ravel_multi_index",
-        "result_type", "save", "savetxt", "savez", "savez_compressed", "searchsorted", "shape", "shares_memory",
-        "size", "tril_indices_from", "triu_indices_from", "unique_counts", "unique_inverse", "unpackbits",
-        "unravel_index",
-    )
-)  # fmt: skip
+ABOUT = {
+    "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr",
+    "array_str", "can_cast", "common_type", "diag_indices_from", "digitize", "einsum_path", "flatnonzero",
+    "format_float_positional", "format_float_scientific", "histogram_bin_edges", "in1d", "isclose", "iscomplex",
+    "iscomplexobj", "isfortran", "isin", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable",
+    "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory",
+    "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero", "packbits", "ravel_multi_index",
+    "result_type", "save", "savetxt", "savez", "savez_compressed", "searchsorted", "shape", "shares_memory",
+    "size", "tril_indices_from", "triu_indices_from", "unique_counts", "unique_inverse", "unpackbits",
+    "unravel_index",
+}  # fmt: skip
 """What says something about arrays, or stores them: comparisons, places, sizes, files."""
 
 CONSTANT = frozenset(("all", "any", "argmax", "argmin", "argsort", "count_nonzero"))
 """Those with a rule: of tensors they give tensors, in `lucid.numpy` they are NumPy's own."""
 
-CONSTANT_UFUNCS = frozenset(
-    (
-        "bitwise_count", "equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "isnat", "less",
-        "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "signbit", "spacing",
-    )
-)  # fmt: skip
+CONSTANT_UFUNCS = {
+    "bitwise_count", "equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "isnat", "less",
+    "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "signbit", "spacing",
+}  # fmt: skip
 """The same of ufuncs."""

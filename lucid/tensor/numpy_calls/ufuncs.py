@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray
-from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype_of
 from lucid.base.gpu import is_gpu_array
 from lucid.errors import DtypeError, ShapeError
@@ -46,14 +43,16 @@ from lucid.tensor.numpy_calls.operands import (
     dtype_named,
     is_sequence,
     is_tensor,
+    is_usual,
     numpy_dtype,
     operand,
+    placed,
     pytorch_dtype,
+    strong_operands,
     tensor_of,
     tensors_in,
     to_one_dtype,
 )
-from lucid.tensor.numpy_calls.options import is_usual
 from lucid.tensor.numpy_calls.special import SPECIAL
 
 if TYPE_CHECKING:
@@ -92,13 +91,9 @@ def powers(x: Operand, exponent: Operand) -> Any:
 
     A device has its own power of arrays, less exact than products.
     """
-    if (
-        type(exponent) in {int, float}
-        and is_tensor(x)
-        and is_complex(x)
-        and (exponent == -1 or not is_gpu_array(x.array))
-    ):
-        exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
+    if type(exponent) in {int, float} and is_tensor(x) and is_complex(x):
+        if exponent == -1 or not is_gpu_array(x.array):
+            exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
     return power.pow(x, exponent)
 
 
@@ -132,13 +127,12 @@ def chosen(op: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any
     def choose(a: Operand, b: Operand) -> Any:
         if not (is_complex(a) or is_complex(b)):
             return op(a, b)
-        like = next(tensors_in((a, b)))
         wanted = numpy_dtype([a, b])
-        operands = [cast_to(operand(x, like, strong=True), wanted) for x in (a, b)]
+        operands = [cast_to(x, wanted) for x in strong_operands((a, b))]
         first, second = (x.numpy(force=True) for x in operands)
         extreme = ufunc(first, second)
         is_first = (extreme == first) | (np.isnan(extreme) & np.isnan(first))
-        return selection.where(wrap(asarray(is_first, device=device_of(like.array))), *operands)
+        return selection.where(placed(is_first, operands[0]), *operands)
 
     return choose
 
@@ -150,11 +144,15 @@ def to_decimals(x: Tensor, decimals: int = 0) -> Any:
     return rounding.round(x, decimals=decimals)
 
 
+def check_aligned(name: str, first: int, second: int) -> None:
+    """Refuse axes of two sizes: a size of 1 does not broadcast in a product."""
+    if first != second:
+        raise ShapeError(f"numpy.{name}: shapes not aligned: an axis of size {first} meets one of size {second}")
+
+
 def vector_products(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vecdot``: sums over the last axis, of the conjugate of the first operand, in the dtype of both."""
-    sizes = [x.array.shape[-1] for x in (a, b)]
-    if sizes[0] != sizes[1]:
-        raise ShapeError(f"numpy.vecdot: shapes not aligned: an axis of size {sizes[0]} meets one of size {sizes[1]}")
+    check_aligned("vecdot", a.array.shape[-1], b.array.shape[-1])
     line = arithmetic.mul(parts.conj(a), b)
     return cast_to(sums.sum(line, -1), as_dtype(line.array.dtype))
 
@@ -347,8 +345,7 @@ def ufunc_result(
             "tensor.detach().numpy()"
         )
     if name in PRODUCTS:
-        like = next(tensors_in(inputs))
-        operands = [operand(value, like, strong=True) for value in inputs]
+        operands = strong_operands(inputs)
         for k, (x, least) in enumerate(zip(operands, PRODUCTS[name], strict=True)):
             if x.array.ndim < least:
                 raise ShapeError(
@@ -364,8 +361,7 @@ def ufunc_result(
 
 def in_loop_of(ufunc: np.ufunc, inputs: tuple[Any, ...], wanted: dtype, casting: str) -> tuple[Any, ...]:
     """Return operands in the dtypes that NumPy's ufunc computes a result of the dtype `wanted` in."""
-    like = next(tensors_in(inputs), None)
-    operands = [operand(value, like, strong=True) for value in inputs]
+    operands = strong_operands(inputs)
     own: list[Any] = [
         type(value) if type(value) in WEAK and type(value) is not bool else x.array.dtype
         for value, x in zip(inputs, operands, strict=True)
@@ -400,6 +396,5 @@ def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
 
 def outer_operands(a: Operand, b: Operand) -> tuple[Any, Any]:
     """Return two operands, the first with as many axes more as the second has, so that all pairs meet."""
-    like = next(tensors_in((a, b)))
-    first, second = operand(a, like, strong=True), operand(b, like, strong=True)
+    first, second = strong_operands((a, b))
     return reshape.reshape(first, (*first.array.shape, *(1,) * second.array.ndim)), second

@@ -117,3 +117,10 @@ def test_options_by_their_places():
     ):
         with pytest.raises(TypeError, match=words):
             call()
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_running_results_without_an_axis(name):
+    """The error of a matrix without an axis names the function that was called."""
+    with pytest.raises(ValueError, match=rf"numpy\.{name}: expected one axis for 2 dimensions, got None"):
+        getattr(np, name)(leaf_of([[1.0, 2.0], [3.0, 4.0]]))

@@ -9,8 +9,8 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import Interpolator, finite, outside_as_nan, with_axis, wrapped_places
+from lucid.scipy.rules.equations import banded_solution
 from lucid.scipy.rules.integrals import over
 from lucid.scipy.rules.rule import Array, host, in_double, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
@@ -202,7 +202,7 @@ def derivatives(condition: Array, y: Array) -> list[tuple[int, Any]]:
         if condition not in ALIASES:
             raise ValueError(f"Unknown boundary condition : {condition}")
         return [(ALIASES[condition], y[0] * 0.0)]
-    return [(order, put(in_double(value)[0], plain(y))) for order, value in condition]
+    return [(order, put(in_double(value)[0], y)) for order, value in condition]
 
 
 @rule("interpolate.make_interp_spline")
@@ -265,5 +265,5 @@ def collocation(t: Array, k: int, count: int, x: Array, starts: list[Any], stops
     is_inside = (row >= 0) & (row <= 2 * k)
     order = np.full((2 * k + 1, count), column.size)
     order[row[is_inside], column[is_inside]] = np.flatnonzero(is_inside)
-    line = lnp.concatenate([lnp.reshape(weights, (-1,)), put(np.zeros(1), plain(weights))])
-    return lnp.take(line, put(order, plain(weights)))
+    line = lnp.concatenate([lnp.reshape(weights, (-1,)), put(np.zeros(1), weights)])
+    return lnp.take(line, put(order, weights))

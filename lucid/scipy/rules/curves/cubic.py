@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import plain
-from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import CubicHermiteSpline, hermite, samples_of
+from lucid.scipy.rules.equations import banded_solution
 from lucid.scipy.rules.rule import Array, as_array, host, in_double, put
 
 KINDS = ("not-a-knot", "periodic", "clamped", "natural")
@@ -59,7 +58,7 @@ def conditions(bc_type: Array, y: Array) -> list[Any]:
             (value,) = in_double(value)
             if value.shape != y.shape[1:]:
                 raise ValueError(f"`deriv_value` shape {value.shape} is not the expected one {y.shape[1:]}.")
-            results.append((order, put(value, plain(y))))
+            results.append((order, put(value, y)))
     return results
 
 
@@ -97,8 +96,7 @@ def at_end(end: Array, h: Array, wide: Array, rise: Array, near: int, far: int, 
 
 def line(parts: list[Any], like: Array) -> Any:
     """Return numbers, recorded ones among them, and vectors, as one vector."""
-    vectors = [lnp.reshape(put(as_array(each), plain(like)), (-1,)) for each in parts]
-    return lnp.concatenate(vectors)
+    return lnp.concatenate([lnp.reshape(put(as_array(each), like), (-1,)) for each in parts])
 
 
 def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last: tuple[Any, Any, Any]) -> Any:

@@ -47,7 +47,7 @@ class interp1d(Interpolator):  # SciPy's name
         if x.ndim != 1 or x.shape[0] != y.shape[0]:
             raise ValueError("x and y arrays must be equal in length along interpolation axis.")
         if not assume_sorted:
-            order = put(np.argsort(host(x), kind="mergesort"), plain(x))
+            order = put(np.argsort(host(x), kind="mergesort"), x)
             x, y = lnp.take(x, order), lnp.take(y, order, axis=0)
         elif copy:
             x, y = lnp.copy(x), lnp.copy(y)
@@ -119,23 +119,19 @@ class interp1d(Interpolator):  # SciPy's name
         is_below, is_above = values < plain(breaks)[0], values > plain(breaks)[-1]
         if self.bounds_error and (host(is_below).any() or host(is_above).any()):
             raise ValueError("A value in x_new is outside the interpolation range.")
-        rest = (1,) * (y.ndim - 1)
+        shape = (*place.shape, *(1,) * (y.ndim - 1))
         if self.kind == "linear" and breaks.shape[0] == 1 and not self.extrapolates:
-            result = lnp.take(y, lnp.zeros_like(values, dtype=int), axis=0) + 0.0 * lnp.reshape(
-                place, (*place.shape, *rest)
-            )
+            result = lnp.take(y, lnp.zeros_like(values, dtype=int), axis=0) + 0.0 * lnp.reshape(place, shape)
         elif self.kind == "linear":
             interval = lnp.clip(lnp.searchsorted(plain(breaks), values), 1, breaks.shape[0] - 1)
             x0, x1 = lnp.take(breaks, interval - 1), lnp.take(breaks, interval)
             y0, y1 = lnp.take(y, interval - 1, axis=0), lnp.take(y, interval, axis=0)
-            shape = (*place.shape, *rest)
             result = (y1 - y0) / lnp.reshape(x1 - x0, shape) * lnp.reshape(place - x0, shape) + y0
         elif self.kind in STEPS:
             result = lnp.take(y, self._step(plain(breaks), values), axis=0)
         else:
             result = make_interp_spline(breaks, y, self._degree, check_finite=False)(place)
         if not self.extrapolates:
-            shape = (*place.shape, *rest)
             for where, fill in zip((is_below, is_above), self.fills, strict=True):
                 result = lnp.where(lnp.reshape(where, shape), put(fill, values), result)
         return with_axis(in_dtype(result, self._dtype(x)), self.axis, place.ndim)
@@ -295,19 +291,12 @@ def _combined(values: Array, taps: list[Any]) -> Any:
     return total
 
 
-@rule("interpolate.interpn")
-def interpn(
-    points: Array,
-    values: Array,
-    xi: Array,
-    method: str = "linear",
-    bounds_error: bool = True,
-    fill_value: Array = np.nan,
-) -> Any:
+@rule("interpolate.interpn", "points values xi method bounds_error fill_value")
+def interpn(points: Array, values: Array, xi: Array, **settings: Array) -> Any:
     """Return ``scipy.interpolate.interpn``."""
     (values,) = arrays(values)
     if is_sequence(xi) and isinstance(xi, tuple) and len(xi) > 1:
         # one place of coordinates is an array of one here
         xi = lnp.stack(lnp.broadcast_arrays(*in_double(values, *xi)[1:]), -1)
         xi = xi if xi.ndim > 1 else xi[None]
-    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+    return RegularGridInterpolator(points, values, **settings)(xi)

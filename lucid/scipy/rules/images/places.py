@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.borders import MODES, place_in
+from lucid.scipy.rules.images.filters import check_mode, place_in
 from lucid.scipy.rules.rule import Array, put
 
 LIMITS = {"constant": "mirror", "wrap": "mirror", "grid-constant": "constant"}
@@ -76,8 +76,7 @@ def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]
 
     An index of -1 is that of a constant.
     """
-    if mode not in MODES:
-        raise RuntimeError(f"boundary mode not supported: expected one of {', '.join(MODES)}, got {mode!r}")
+    check_mode(mode)
     mode = "reflect" if mode == "grid-mirror" else mode
     values = plain(place)
     with np.errstate(invalid="ignore"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.scipy.rules.borders import extended
-from lucid.scipy.rules.images.filters import Number, axes_of, for_each, in_order
+from lucid.scipy.rules.images.filters import Number, axes_of, extended, for_each, in_order
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, check_precision, host, rule
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def windows_of(
     x: Array,
-    size: PerAxis,
-    footprint: Array,
-    mode: PerAxis,
-    cval: Number,
-    origin: PerAxis,
     along: Sequence[int],
+    size: PerAxis = None,
+    footprint: Array = None,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
     *,
-    is_box: bool,
+    is_box: bool = False,
 ) -> Any:
     """Return the elements around each element that a footprint covers, along a last axis.
 
@@ -65,66 +65,39 @@ def windows_of(
     return lnp.stack(parts, -1)
 
 
+WINDOW = "size footprint mode cval origin axes"
+"""The parameters of filters by windows."""
+
+
 def _enter_extreme(name: str, taken: Callable[..., Any]) -> None:
-    def function(
-        input: Array,
-        size: PerAxis = None,
-        footprint: Array = None,
-        mode: PerAxis = "reflect",
-        cval: Number = 0.0,
-        origin: PerAxis = 0,
-        *,
-        axes: PerAxis = None,
-    ) -> Any:
+    def function(input: Array, axes: PerAxis = None, **window: PerAxis) -> Any:
         (x,) = arrays(input)
         check_precision(x)
-        return taken(windows_of(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim), is_box=True), -1)
+        return taken(windows_of(x, axes_of(axes, x.ndim), **window, is_box=True), -1)
 
-    def along_one(
-        input: Array, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
-    ) -> Any:
+    def along_one(input: Array, size: int, axis: int = -1, **window: PerAxis) -> Any:
         (x,) = arrays(input)
         check_precision(x)
         if size < 1:
             raise RuntimeError("incorrect filter size")
-        return taken(windows_of(x, size, None, mode, cval, origin, axes_of(axis, x.ndim), is_box=False), -1)
+        return taken(windows_of(x, axes_of(axis, x.ndim), size, **window), -1)
 
-    rule(f"ndimage.{name}")(function)
-    rule(f"ndimage.{name}1d")(along_one)
+    rule(f"ndimage.{name}", f"input {WINDOW}")(function)
+    rule(f"ndimage.{name}1d", "input size axis mode cval origin")(along_one)
 
 
 _enter_extreme("maximum_filter", lnp.max)
 _enter_extreme("minimum_filter", lnp.min)
 
 
-@rule("ndimage.rank_filter")
-def rank_filter(
-    input: Array,
-    rank: int,
-    size: PerAxis = None,
-    footprint: Array = None,
-    mode: str = "reflect",
-    cval: Number = 0.0,
-    origin: PerAxis = 0,
-    *,
-    axes: PerAxis = None,
-) -> Any:
+@rule("ndimage.rank_filter", f"input rank {WINDOW}")
+def rank_filter(input: Array, rank: int, **window: PerAxis) -> Any:
     """Return ``scipy.ndimage.rank_filter``."""
-    return ranked(lambda _: rank, input, size, footprint, mode, cval, origin, axes)
+    return ranked(lambda _: rank, input, **window)
 
 
-@rule("ndimage.percentile_filter")
-def percentile_filter(
-    input: Array,
-    percentile: float,
-    size: PerAxis = None,
-    footprint: Array = None,
-    mode: str = "reflect",
-    cval: Number = 0.0,
-    origin: PerAxis = 0,
-    *,
-    axes: PerAxis = None,
-) -> Any:
+@rule("ndimage.percentile_filter", f"input percentile {WINDOW}")
+def percentile_filter(input: Array, percentile: float, **window: PerAxis) -> Any:
     """Return ``scipy.ndimage.percentile_filter``."""
     share = percentile + 100.0 if percentile < 0 else percentile
     if not 0 <= share <= 100:
@@ -133,37 +106,13 @@ def percentile_filter(
     def rank(count: int) -> int:
         return count - 1 if share == 100 else int(count * share / 100.0)
 
-    return ranked(rank, input, size, footprint, mode, cval, origin, axes)
+    return ranked(rank, input, **window)
 
 
-@rule("ndimage.median_filter")
-def median_filter(
-    input: Array,
-    size: PerAxis = None,
-    footprint: Array = None,
-    mode: str = "reflect",
-    cval: Number = 0.0,
-    origin: PerAxis = 0,
-    *,
-    axes: PerAxis = None,
-) -> Any:
-    """Return ``scipy.ndimage.median_filter``."""
-    return ranked(lambda count: count // 2, input, size, footprint, mode, cval, origin, axes)
-
-
-def ranked(
-    rank: Callable[[int], int],
-    input: Array,
-    size: PerAxis,
-    footprint: Array,
-    mode: str,
-    cval: Number,
-    origin: PerAxis,
-    axes: PerAxis,
-) -> Any:
+def ranked(rank: Callable[[int], int], input: Array, axes: PerAxis = None, **window: PerAxis) -> Any:
     """Return the elements of a rank, a function of the windows' size, in windows."""
     (x,) = arrays(input)
-    parts = windows_of(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim), is_box=False)
+    parts = windows_of(x, axes_of(axes, x.ndim), **window)
     count = parts.shape[-1]
     chosen = rank(count) if x.size else 0
     if not -count <= chosen < count:
@@ -173,7 +122,10 @@ def ranked(
     return lnp.sort(parts, axis=-1)[..., chosen]
 
 
+rule("ndimage.median_filter", f"input {WINDOW}")(functools.partial(ranked, lambda count: count // 2))
+
+
 def median_of_parts(x: Array, sizes: Sequence[int]) -> Any:
     """Return the medians of windows of some sizes, with zeros beyond the edges."""
-    parts = windows_of(x, list(sizes), None, "constant", 0.0, 0, list(range(x.ndim)), is_box=False)
+    parts = windows_of(x, range(x.ndim), list(sizes), mode="constant")
     return lnp.sort(parts, axis=-1)[..., parts.shape[-1] // 2]

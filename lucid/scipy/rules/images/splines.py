@@ -12,9 +12,8 @@ from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
 from lucid.base.arrays import asarray, on
 from lucid.base.device import device_of
-from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
-from lucid.scipy.rules.borders import extended
+from lucid.scipy.rules.images.filters import extended
 from lucid.scipy.rules.rule import Array, host_library, library, put, real_or_complex, recorded, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
@@ -64,7 +63,7 @@ def coefficients(x: Array, order: int, axes: Sequence[int], mode: str) -> Any:
         if x.shape[axis] > SHORT:
             x = recorded(SplineFilter, x, order, axis, mode)
         else:
-            matrix = put(filter_matrix(x.shape[axis], order, mode), plain(x))
+            matrix = put(filter_matrix(x.shape[axis], order, mode), x)
             x = lnp.moveaxis(lnp.tensordot(matrix, x, axes=(1, axis)), 0, axis)
     return x
 
@@ -94,15 +93,13 @@ def prefiltered(x: Array, order: int, axes: int, mode: str, cval: Array, *, pref
     return coefficients(x, order, range(axes), mode), PADDING
 
 
-def check_output(name: str, output: object) -> Any:
-    """Return the dtype that a function is asked for, and refuse an array to write into."""
+def filtered_in(name: str, x: Array, order: int, least: int, axes: Sequence[int], output: object, mode: str) -> Any:
+    """Return the coefficients along some axes in a dtype, or in its complex one; refuse an array to write into."""
+    if not least <= order <= 5:
+        raise RuntimeError("spline order not supported")
     if not isinstance(output, type) and hasattr(output, "shape"):
         raise NumpyCallError(f"scipy.ndimage.{name}: output cannot be an array where something requires grad")
-    return np.dtype(output)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
-
-
-def filtered_in(x: Array, order: int, axes: Sequence[int], mode: str, dtype: np.dtype[Any]) -> Any:
-    """Return the coefficients along some axes in a dtype, or in its complex one."""
+    dtype: Any = np.dtype(output)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
 
     def of_reals(x: Array, _: object) -> Any:
         return coefficients(x, order, axes, mode)
@@ -116,17 +113,11 @@ def spline_filter1d(
 ) -> Any:
     """Return ``scipy.ndimage.spline_filter1d``."""
     (x,) = real_or_complex("ndimage.spline_filter1d", input)
-    if not 0 <= order <= 5:
-        raise RuntimeError("spline order not supported")
-    dtype = check_output("spline_filter1d", output)
-    return filtered_in(x, order, [axis], mode, dtype)
+    return filtered_in("spline_filter1d", x, order, 0, [axis], output, mode)
 
 
 @rule("ndimage.spline_filter")
 def spline_filter(input: Array, order: int = 3, output: object = np.float64, mode: str = "mirror") -> Any:
     """Return ``scipy.ndimage.spline_filter``."""
     (x,) = real_or_complex("ndimage.spline_filter", input)
-    if not 2 <= order <= 5:
-        raise RuntimeError("spline order not supported")
-    dtype = check_output("spline_filter", output)
-    return filtered_in(x, order, range(x.ndim), mode, dtype)
+    return filtered_in("spline_filter", x, order, 2, range(x.ndim), output, mode)

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray, zeros_beside
-from lucid.base.device import device_of
 from lucid.base.dtype import int64
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.creation import filling
@@ -21,12 +18,15 @@ from lucid.tensor.numpy_calls.operands import (
     dtype_named,
     is_tensor,
     operand,
+    placed,
     same_kind,
     sizes_of,
+    strong_operands,
     tensor_of,
     tensors_in,
     the_axis,
     to_one_dtype,
+    zeros_for,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
@@ -55,11 +55,9 @@ def array(object: object, dtype: object = None, copy: object = True, order: Any 
         raise SettingError(
             "numpy.array: a copy is needed for another dtype or order, or of a list: expected copy=None, got False"
         )
-    return (
-        reshape.reshape(result, (1,) * (ndmin - result.array.ndim) + tuple(result.array.shape))
-        if result.array.ndim < ndmin
-        else result
-    )
+    if result.array.ndim >= ndmin:
+        return result
+    return reshape.reshape(result, (1,) * (ndmin - result.array.ndim) + tuple(result.array.shape))
 
 
 @rule("asarray asanyarray", "+a dtype order copy")
@@ -106,7 +104,7 @@ def _enter_like(name: str, function: Callable[..., Any]) -> None:
     def like(a: Tensor, dtype: object = None, shape: Sizes | None = None) -> Any:
         a = a.detach()
         return function(
-            a if shape is None else broadcasting.broadcast_to(wrap(zeros_beside(a.array, ())), sizes_of(shape)),
+            a if shape is None else broadcasting.broadcast_to(zeros_for(a, ()), sizes_of(shape)),
             dtype=None if dtype is None else dtype_named(dtype),
         )
 
@@ -121,10 +119,8 @@ _enter_like("empty_like", filling.empty_like)
 @rule("full_like", "?a ?fill_value dtype shape")
 def full_like(a: Tensor, fill_value: Operand, dtype: object = None, shape: Sizes | None = None) -> Any:
     """Return ``numpy.full_like``: the gradient of `fill_value` is the sum over all elements."""
-    like = next(tensors_in((a, fill_value)))
-    sizes = operand(a, like, strong=True).array.shape if shape is None else shape
-    own = operand(a, like, strong=True).array.dtype if dtype is None else dtype
-    return full(sizes, operand(fill_value, like, strong=True), own)
+    a, value = strong_operands((a, fill_value))
+    return full(a.array.shape if shape is None else shape, value, a.array.dtype if dtype is None else dtype)
 
 
 @rule("full", "shape ?fill_value dtype")
@@ -157,7 +153,7 @@ def linspace(
     parts = num - 1 if endpoint else num
     step = division.div(span, parts) if parts > 0 else np.nan
     counts = np.arange(num, dtype=span.array.dtype).reshape(-1, *(1,) * span.array.ndim)
-    rises = arithmetic.mul(wrap(asarray(counts, device=device_of(span.array))), step if parts > 0 else span)
+    rises = arithmetic.mul(placed(counts, span), step if parts > 0 else span)
     points = with_ends(arithmetic.add(rises, first), None, last if endpoint and num > 1 else None)
     if dtype is not None and dtype_named(dtype).category == int64.category:
         points = rounding.floor(points)
@@ -231,8 +227,7 @@ def meshgrid(xi: tuple[Any, ...], copy: bool = True, sparse: bool = False, index
     """Return ``numpy.meshgrid``."""
     if indexing not in {"xy", "ij"}:
         raise SettingError(f"numpy.meshgrid: Valid values for `indexing` are 'xy' and 'ij', got {indexing!r}")
-    like = next(tensors_in(xi))
-    lines = [reshape.ravel(operand(each, like, strong=True)) for each in xi]
+    lines = [reshape.ravel(each) for each in strong_operands(xi)]
     order = list(range(len(lines)))
     if indexing == "xy" and len(lines) > 1:
         order[:2] = [1, 0]
@@ -263,8 +258,6 @@ def apply_along_axis(
     made = results[0].array.shape
     whole = reshape.reshape(joining.stack(results), (*shape, *made))
     k = axis % arr.array.ndim
-    return (
-        axes.movedim(whole, list(range(len(shape), len(shape) + len(made))), list(range(k, k + len(made))))
-        if made
-        else whole
-    )
+    if not made:
+        return whole
+    return axes.movedim(whole, list(range(len(shape), len(shape) + len(made))), list(range(k, k + len(made))))

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray, zeros_beside
-from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import cast_to
@@ -29,10 +26,13 @@ from lucid.tensor.numpy_calls.operands import (
     is_tensor,
     numpy_dtype,
     operand,
+    placed,
     tensor_of,
     tensors_in,
+    tensors_of,
     to_one_dtype,
     untyped,
+    zeros_for,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import axes_in, in_fractions
@@ -80,11 +80,7 @@ def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None
 
 
 def trapezoid(
-    y: Tensor,
-    common: Callable[[list[Any]], dtype],
-    x: Tensor | None = None,
-    dx: Operand = 1.0,
-    axis: int = -1,
+    y: Tensor, common: Callable[[list[Any]], dtype], x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1
 ) -> Any:
     """Return ``numpy.trapezoid``: differences of `x` are of its own dtype, and widths and samples broadcast."""
     like = next(tensors_in((y, x, dx)))
@@ -132,7 +128,7 @@ def shape_of(step: Any) -> tuple[int, ...]:
     return np.shape(step.array if is_tensor(step) else step)
 
 
-def _one_step(step: Any) -> Any:
+def _one_step(step: object) -> Any:
     """Return places without a gradient that lie evenly as their distance; anything else as it is."""
     if not shape_of(step) or (is_tensor(step) and step.requires_grad):
         return step
@@ -223,22 +219,19 @@ def interp(
         left = right = None
     count = xp.array.shape[0]
     if count == 1:
-        inside = arithmetic.add(wrap(zeros_beside(x.array)), getitem(fp, 0))
+        inside = arithmetic.add(zeros_for(x), getitem(fp, 0))
     else:
         place = untyped.clip(untyped.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
-        high, low = (wrap(asarray(np.asarray(each), device=device_of(like.array))) for each in (place, place - 1))
+        high, low = placed(place, like), placed(place - 1, like)
         rise = arithmetic.sub(getitem(fp, high), getitem(fp, low))
         run = arithmetic.sub(getitem(xp, high), getitem(xp, low))
-        near, is_met = _nearer(plain(x), plain(xp), plain(fp), place)
-        near, is_met = (wrap(asarray(each, device=device_of(like.array))) for each in (near, is_met))
+        near, is_met = (placed(each, like) for each in _nearer(plain(x), plain(xp), plain(fp), place))
         slope = division.div(selection.where(is_met, 0.0, rise), run)
         inside = arithmetic.add(arithmetic.mul(slope, arithmetic.sub(x, getitem(xp, near))), getitem(fp, near))
-    ends = (
-        getitem(fp, 0) if left is None else tensor_of(left, like),
-        getitem(fp, -1) if right is None else tensor_of(right, like),
-    )
-    inside = selection.where(comparison.lt(x, getitem(xp, 0)), ends[0], inside)
-    return selection.where(comparison.gt(x, getitem(xp, -1)), ends[1], inside)
+    first = getitem(fp, 0) if left is None else tensor_of(left, like)
+    last = getitem(fp, -1) if right is None else tensor_of(right, like)
+    inside = selection.where(comparison.lt(x, getitem(xp, 0)), first, inside)
+    return selection.where(comparison.gt(x, getitem(xp, -1)), last, inside)
 
 
 def _nearer(x: Any, xp: Any, fp: Any, place: Any) -> tuple[Any, Any]:
@@ -268,27 +261,31 @@ def _sliding(a: Tensor, v: Tensor, mode: str | int) -> Any:
     if wanted not in ranges:
         raise SettingError(f"expected mode 'full', 'same' or 'valid', got {mode!r}")
     start, stop = ranges[wanted]
-    zeros = wrap(zeros_beside(a.array, (short - 1,)))
+    zeros = zeros_for(a, (short - 1,))
     padded = joining.cat([zeros, a, zeros])
 
     def products(begin: int, end: int, is_inside: bool) -> Any:
         places = np.arange(begin, end)[:, None] + np.arange(short)
-        lines = getitem(padded, wrap(asarray(places, device=device_of(a.array))))
+        lines = getitem(padded, placed(places, a))
         if is_inside:
             return matmul(lines, v)
         # what is beside the vector is no zero: its product with an infinite number would be NaN
-        known = asarray((places >= short - 1) & (places < short - 1 + long), device=device_of(a.array))
-        return sums.sum(selection.where(wrap(known), arithmetic.mul(lines, v), 0), -1)
+        known = placed((places >= short - 1) & (places < short - 1 + long), a)
+        return sums.sum(selection.where(known, arithmetic.mul(lines, v), 0), -1)
 
     cuts = pairwise([start, *np.clip([short - 1, long], start, stop).tolist(), stop])
     return joining.cat([products(*cut, k == 1) for k, cut in enumerate(cuts) if cut[0] < cut[1]])
 
 
+def lines_of(*values: Operand) -> list[Any]:
+    """Return operands as tensors of at least one dimension."""
+    return [x if x.array.ndim else reshape.reshape(x, 1) for x in tensors_of(*values)]
+
+
 @rule("convolve", "*a *v mode")
 def convolve(a: Tensor, v: Tensor, mode: str | int = "full") -> Any:
     """Return ``numpy.convolve``."""
-    like = a if is_tensor(a) else v
-    a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
+    a, v = lines_of(a, v)
     if len(a.array) < len(v.array):
         a, v = v, a
     return _sliding(a, axes.flip(v, (0,)), mode)
@@ -297,8 +294,8 @@ def convolve(a: Tensor, v: Tensor, mode: str | int = "full") -> Any:
 @rule("correlate", "*a *v mode")
 def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
-    like = a if is_tensor(a) else v
-    a, v = tensor_of(a, like), conj(tensor_of(v, like))
+    a, v = tensors_of(a, v)
+    v = conj(v)
     if a.array.size >= v.array.size:
         return _sliding(a, v, mode)
     return axes.flip(_sliding(v, a, mode), (0,))
@@ -314,14 +311,14 @@ def unwrap(p: Tensor, discont: float | None = None, axis: int = -1, period: floa
     made = np.unwrap(values, discont, axis, period=period)
     # the difference of infinities that stayed what they were is no NaN
     steps = np.subtract(made, values, out=np.zeros_like(made), where=made != values)
-    return arithmetic.add(p, wrap(asarray(steps, device=device_of(p.array))))
+    return arithmetic.add(p, placed(steps, p))
 
 
 @rule("angle", "*z deg")
 def angle(z: Tensor, deg: bool = False) -> Any:
     """Return ``numpy.angle``."""
     # of real numbers that of a complex one without an imaginary part: minus zero lies at 180 degrees
-    turn = angle_of(z) if z.array.dtype.kind == "c" else trigonometry.atan2(wrap(zeros_beside(z.array)), z)
+    turn = angle_of(z) if z.array.dtype.kind == "c" else trigonometry.atan2(zeros_for(z), z)
     return trigonometry.rad2deg(turn) if deg else turn
 
 

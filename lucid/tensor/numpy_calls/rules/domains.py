@@ -28,11 +28,6 @@ def above_zero(x: Operand) -> Any:
     return widened(x, lambda values: values < 0)
 
 
-def within_one(x: Operand) -> Any:
-    """Return an operand, as complex numbers if one of its numbers is beyond 1 or -1."""
-    return widened(x, lambda values: np.abs(values) > 1)
-
-
 def widened(x: Operand, is_outside: Callable[[Any], Any]) -> Any:
     """Return an operand, as complex numbers if one of its real numbers is outside of a domain."""
     if is_complex(x) or not np.any(is_outside(plain(x))):
@@ -43,20 +38,20 @@ def widened(x: Operand, is_outside: Callable[[Any], Any]) -> Any:
     return cast_to(x, complex64 if x.array.dtype.char == "f" else complex128)
 
 
-def enter_by_domain(name: str, domain: Callable[[Operand], Any]) -> None:
+def enter_by_domain(name: str, is_outside: Callable[[Any], Any]) -> None:
     """Enter the function of the name of a ufunc."""
     op = UFUNCS[name]
 
     def within(x: Operand) -> Any:
-        return op(domain(x))
+        return op(widened(x, is_outside))
 
     enter(f"lib.scimath.{name}", "*x", within)
 
 
 for _name in ("sqrt", "log", "log2", "log10"):
-    enter_by_domain(_name, above_zero)
+    enter_by_domain(_name, lambda values: values < 0)
 for _name in ("arccos", "arcsin", "arctanh"):
-    enter_by_domain(_name, within_one)
+    enter_by_domain(_name, lambda values: np.abs(values) > 1)
 
 
 def in_loop(x: Tensor) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.shape import joining, reshape, splitting, stacking
 from lucid.tensor.numpy_calls.definition import rule
-from lucid.tensor.numpy_calls.operands import axis_in, dtype_named, operand, tensors_in, the_axis
+from lucid.tensor.numpy_calls.operands import axis_in, dtype_named, strong_operands, the_axis
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ def unstacked(x: Tensor, axis: int = 0) -> Any:
 
 def _enter_at_least(name: str, function: Callable[..., Any]) -> None:
     def at_least(arys: tuple[Any, ...]) -> Any:
-        like = next(tensors_in(arys))
-        made: Any = tuple([function(operand(each, like, strong=True)) for each in arys])
+        made: Any = tuple(map(function, strong_operands(arys)))
         return made if len(made) > 1 else made[0]
 
     rule(name, "+arys")(at_least)

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.errors import DtypeError, SettingError, ShapeError
-from lucid.ops.decomposition import (
-    chains,
-    eigen,
-    inverses,
-    matrix_norms,
-    orthogonal,
-    pseudoinverse,
-    spectral,
-    triangular,
-)
+from lucid.ops.decomposition import eigen, inverses, matrix_norms, orthogonal, pseudoinverse, spectral, triangular
+from lucid.ops.decomposition.chains import matrix_power, multi_dot
 from lucid.ops.decomposition.operands import adjoint
 from lucid.ops.elementwise import arithmetic, logic, nonfinite, selection
 from lucid.ops.elementwise.complex import conj, real
@@ -35,32 +27,21 @@ from lucid.tensor.numpy_calls.operands import (
     numpy_dtype,
     operand,
     sizes_of,
-    tensor_of,
+    strong_operands,
     tensors_in,
+    tensors_of,
     to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, in_fractions, over
-from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
+from lucid.tensor.numpy_calls.ufuncs import check_aligned, outer_operands, vector_products
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.operands import Axis, Operand, Sizes
-
-
-def pair(a: Operand, b: Operand) -> tuple[Any, Any]:
-    """Return two operands as tensors; one of them may be a number."""
-    like = next(tensors_in((a, b)))
-    return tensor_of(a, like), tensor_of(b, like)
-
-
-def check_aligned(name: str, first: int, second: int) -> None:
-    """Refuse axes of two sizes: a size of 1 does not broadcast in a product."""
-    if first != second:
-        raise ShapeError(f"numpy.{name}: shapes not aligned: an axis of size {first} meets one of size {second}")
+    from lucid.tensor.numpy_calls.operands import Axis, Sizes
 
 
 # ---- products ----
@@ -69,7 +50,7 @@ def check_aligned(name: str, first: int, second: int) -> None:
 @rule("dot", "*a *b")
 def dot(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.dot``: over the last axis of the first and the last but one of the second."""
-    a, b = pair(a, b)
+    a, b = tensors_of(a, b)
     if not (a.array.ndim and b.array.ndim):
         return arithmetic.mul(a, b)
     check_aligned("dot", a.array.shape[-1], b.array.shape[-2:][0])
@@ -81,7 +62,7 @@ def dot(a: Tensor, b: Tensor) -> Any:
 @rule("inner", "*a *b")
 def inner(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.inner``: over the last axes."""
-    a, b = pair(a, b)
+    a, b = tensors_of(a, b)
     if not (a.array.ndim and b.array.ndim):
         return arithmetic.mul(a, b)
     check_aligned("inner", a.array.shape[-1], b.array.shape[-1])
@@ -91,7 +72,7 @@ def inner(a: Tensor, b: Tensor) -> Any:
 @rule("vdot", "*a *b")
 def vdot(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vdot``: of all elements, those of the first conjugated."""
-    a, b = pair(a, b)
+    a, b = tensors_of(a, b)
     check_aligned("vdot", a.array.size, b.array.size)
     return sums.sum(arithmetic.mul(conj(reshape.ravel(a)), reshape.ravel(b)))
 
@@ -99,14 +80,14 @@ def vdot(a: Tensor, b: Tensor) -> Any:
 @rule("outer", "*a *b")
 def outer(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.outer``, of all elements."""
-    a, b = pair(a, b)
+    a, b = tensors_of(a, b)
     return arithmetic.mul(*outer_operands(reshape.ravel(a), reshape.ravel(b)))
 
 
 @rule("linalg.outer", "*x1 *x2")
 def outer_of_vectors(x1: Tensor, x2: Tensor) -> Any:
     """Return ``numpy.linalg.outer``, of vectors alone."""
-    x1, x2 = pair(x1, x2)
+    x1, x2 = tensors_of(x1, x2)
     if not x1.array.ndim == x2.array.ndim == 1:
         raise ShapeError(
             f"numpy.linalg.outer: expected two vectors, got {x1.array.ndim} and {x2.array.ndim} dimensions: np.outer "
@@ -118,7 +99,7 @@ def outer_of_vectors(x1: Tensor, x2: Tensor) -> Any:
 @rule("kron", "*a *b")
 def kron(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.kron``."""
-    return composed.kron(*pair(a, b))
+    return composed.kron(*tensors_of(a, b))
 
 
 @rule("tensordot", "*a *b axes")
@@ -277,7 +258,7 @@ def _enter_of_two(name: str, takes: str, function: Callable[..., Any]) -> None:
     """Enter a function of a matrix and right sides, refused of half precision beside any other dtype, as by NumPy."""
 
     def of_two(a: Tensor, b: Tensor, common: Callable[[list[Any]], dtype_], **options: object) -> Any:
-        both = [operand(each, next(tensors_in((a, b))), strong=True) for each in (a, b)]
+        both = strong_operands((a, b))
         if any(each.array.dtype.char == "e" for each in both):
             raise DtypeError(f"numpy.{name}: array type float16 is unsupported: use astype(np.float32)")
         if common is numpy_dtype:
@@ -395,12 +376,6 @@ def cond(x: Tensor, p: float | str | None = None) -> Any:
     return selection.where(unknown, np.inf, result)
 
 
-@rule("linalg.multi_dot", "**arrays")
-def multi_dot(arrays: Sequence[Tensor]) -> Any:
-    """Return ``numpy.linalg.multi_dot``."""
-    return chains.multi_dot(arrays)
-
-
 @rule("linalg.tensorinv", "*a ind")
 def tensorinv(a: Tensor, ind: int = 2) -> Any:
     """Return ``numpy.linalg.tensorinv``."""
@@ -430,5 +405,6 @@ enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)
 enter("linalg.inv", "*a:A", inverses.inv)
 enter("linalg.svdvals", "*x:A", spectral.svdvals)
-enter("linalg.matrix_power", "*a:input n", chains.matrix_power)
+enter("linalg.matrix_power", "*a:input n", matrix_power)
+enter("linalg.multi_dot", "**arrays:tensors", multi_dot)
 enter("linalg.matmul", "*x1:input *x2:other", products.matmul)

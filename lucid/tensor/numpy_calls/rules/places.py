@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
-from lucid.base.arrays import asarray, zeros_beside
-from lucid.base.device import device_of
+from lucid.autograd.base import TensorBase
 from lucid.base.dtype import dtype_of
 from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
@@ -29,8 +27,10 @@ from lucid.tensor.numpy_calls.operands import (
     is_tensor,
     numpy_dtype,
     operand,
+    placed,
     remade,
     tensors_in,
+    zeros_for,
 )
 
 if TYPE_CHECKING:
@@ -70,21 +70,20 @@ def selected(
     )
     wanted = numpy_dtype(parts)
     lines = [ravel(cast_to(operand(part, like, strong=True), wanted)) for part in parts]
-    return taken(cat([wrap(zeros_beside(lines[0].array, (1,))), *lines]), order)
+    return taken(cat([zeros_for(lines[0], (1,)), *lines]), order)
 
 
-def taken(line: Tensor, order: Any) -> Any:
+def taken(line: Tensor, order: object) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
     if is_sequence(order):
         return type(order)([taken(line, each) for each in order])
-    return getitem(line, wrap(asarray(np.asarray(order, order="C"), device=device_of(line.array))))
+    return getitem(line, placed(np.asarray(order, order="C"), line))
 
 
 def plain(value: Any) -> Any:
     """Return an argument as NumPy takes it."""
     if is_tensor(value):
-        array: Any = value
-        return array.numpy(force=True)
+        return value.numpy(force=True)
     if is_gpu_array(value):
         return value.get()
     return remade(value, map(plain, value)) if is_sequence(value) else value
@@ -123,7 +122,7 @@ def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:
     It is called with zeros of the same dtypes; numbers, which have none, stay what they are.
     """
 
-    def stand_in(entry: Any) -> Any:
+    def stand_in(entry: object) -> Any:
         if is_sequence(entry):
             return [stand_in(each) for each in entry]
         array: Any = entry.array if isinstance(entry, TensorBase) else entry

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import zeros_beside
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.decomposition import chains
@@ -16,8 +14,8 @@ from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
 from lucid.tensor.numpy_calls.definition import rule
-from lucid.tensor.numpy_calls.operands import beside, is_tensor, numpy_dtype, operand, tensor_of, tensors_in
-from lucid.tensor.numpy_calls.rules.differences import convolve
+from lucid.tensor.numpy_calls.operands import beside, is_tensor, numpy_dtype, operand, tensor_of, zeros_for
+from lucid.tensor.numpy_calls.rules.differences import convolve, lines_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
 
@@ -44,7 +42,7 @@ def in_length(p: Tensor, length: int) -> Any:
     missing = length - len(p.array)
     if not missing:
         return p
-    return joining.cat([wrap(zeros_beside(p.array, (missing,))), check_line("polyadd", p)])
+    return joining.cat([zeros_for(p, (missing,)), check_line("polyadd", p)])
 
 
 def check_line(name: str, p: Tensor) -> Any:
@@ -54,17 +52,10 @@ def check_line(name: str, p: Tensor) -> Any:
     return p
 
 
-def coefficients(*polynomials: Operand) -> list[Any]:
-    """Return coefficients as tensors of at least one dimension."""
-    like = next(tensors_in(polynomials))
-    tensors = [tensor_of(each, like) for each in polynomials]
-    return [each if each.array.ndim else reshape.reshape(each, 1) for each in tensors]
-
-
 @rule("polyadd", "*a1 *a2")
 def polyadd(a1: Tensor, a2: Tensor) -> Any:
     """Return ``numpy.polyadd``."""
-    a1, a2 = coefficients(a1, a2)
+    a1, a2 = lines_of(a1, a2)
     length = max(len(a1.array), len(a2.array))
     return arithmetic.add(in_length(a1, length), in_length(a2, length))
 
@@ -72,7 +63,7 @@ def polyadd(a1: Tensor, a2: Tensor) -> Any:
 @rule("polysub", "*a1 *a2")
 def polysub(a1: Tensor, a2: Tensor) -> Any:
     """Return ``numpy.polysub``."""
-    a1, a2 = coefficients(a1, a2)
+    a1, a2 = lines_of(a1, a2)
     return polyadd(a1, arithmetic.neg(a2))
 
 
@@ -80,10 +71,10 @@ def polysub(a1: Tensor, a2: Tensor) -> Any:
 def polymul(a1: Tensor, a2: Tensor) -> Any:
     """Return ``numpy.polymul``, without the zeros in front of either factor."""
     factors: list[Any] = []
-    for p in coefficients(a1, a2):
+    for p in lines_of(a1, a2):
         values: Any = plain(check_line("polymul", p))
         first = np.flatnonzero(values)[:1].tolist() or [-1]
-        factors.append(getitem(p, slice(first[0], None)) if values.size else wrap(zeros_beside(p.array, (1,))))
+        factors.append(getitem(p, slice(first[0], None)) if values.size else zeros_for(p, (1,)))
     return convolve(*factors)
 
 
@@ -108,7 +99,7 @@ def polyint(p: Tensor, m: int = 1, k: Operand | Sequence[Operand] | None = None)
         return p
     p = in_fractions(check_line("polyint", p))
     constants = operand(0.0 if k is None else k, p, strong=True)
-    constants = check_line("polyint", constants if constants.array.ndim else reshape.reshape(constants, 1))
+    constants = check_line("polyint", lines_of(constants)[0])
     if len(constants.array) == 1:
         constants = broadcasting.broadcast_to(constants, (m,))
     if len(constants.array) < m:

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray
-from lucid.base.device import device_of
 from lucid.base.dtype import float64
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
@@ -24,6 +21,7 @@ from lucid.tensor.numpy_calls.operands import (
     axis_in,
     dtype_named,
     is_tensor,
+    placed,
     tensor_of,
     untyped,
     written_as,
@@ -33,7 +31,6 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.operands import Axis
 
@@ -90,9 +87,9 @@ def over_axes(reduce: Callable[[Any, int], Any], a: Tensor, axis: Axis, keepdims
         result = reduce(x, dims[0])
         return reshape.unsqueeze(result, dims[0]) if keep else result
     result = reduce(in_line(x, dims), -1)
-    return (
-        reshape.reshape(result, [1 if k in dims else size for k, size in enumerate(a.array.shape)]) if keep else result
-    )
+    if not keep:
+        return result
+    return reshape.reshape(result, [1 if k in dims else size for k, size in enumerate(a.array.shape)])
 
 
 def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
@@ -181,21 +178,6 @@ def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: obj
 # ---- extremes ----
 
 
-def at_index(line: Tensor, index: Array) -> Any:
-    """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
-    places = wrap(asarray(np.asarray(index)[..., None], device=device_of(line.array)))
-    return reshape.squeeze(take_along_dim(line, places, -1), -1)
-
-
-def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], place: Callable[..., Any]) -> Any:
-    """Return extremes; of complex numbers in NumPy's order, by the real part and then the imaginary one."""
-    if a.array.dtype.kind != "c":
-        return reduce(*over(a, axis, keepdims))
-    return over_axes(
-        lambda x, dim: at_index(axes.movedim(x, dim, -1), place(x.numpy(force=True), dim)), a, axis, keepdims
-    )
-
-
 def from_initial(a: Tensor, axis: Axis, keepdims: bool, initial: Initial, reduce: Callable[[], Any], name: str) -> Any:
     """Return the ufunc of a name of `initial` and the result of `reduce`; of no elements `initial`."""
     if initial is None:
@@ -206,20 +188,26 @@ def from_initial(a: Tensor, axis: Axis, keepdims: bool, initial: Initial, reduce
     return with_initial(a, reduce(), initial, UFUNCS[name])
 
 
-@rule("max amax", "*a axis keepdims +initial")
-def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
-    """Return ``numpy.max``."""
-    return from_initial(
-        a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amax, np.argmax), "maximum"
-    )
+def enter_extreme(names: str, op: Callable[..., Any], place: Callable[..., Any], ufunc: str) -> Callable[..., Any]:
+    """Enter extremes, and return their function; of complex numbers by the real part and then the imaginary one."""
+
+    def along_one(x: Tensor, dim: int) -> Any:
+        index = placed(np.expand_dims(place(x.numpy(force=True), dim), dim), x)
+        return reshape.squeeze(take_along_dim(x, index, dim), dim)
+
+    def extreme(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
+        def reduced() -> Any:
+            if a.array.dtype.kind != "c":
+                return op(*over(a, axis, keepdims))
+            return over_axes(along_one, a, axis, keepdims)
+
+        return from_initial(a, axis, keepdims, initial, reduced, ufunc)
+
+    return rule(names, "*a axis keepdims +initial")(extreme)
 
 
-@rule("min amin", "*a axis keepdims +initial")
-def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
-    """Return ``numpy.min``."""
-    return from_initial(
-        a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amin, np.argmin), "minimum"
-    )
+largest = enter_extreme("max amax", extremes.amax, np.argmax, "maximum")
+smallest = enter_extreme("min amin", extremes.amin, np.argmin, "minimum")
 
 
 def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any]) -> Any:
@@ -325,32 +313,23 @@ enter_without_nan("nancumsum", "*a axis dtype", running_sum, 0)
 enter_without_nan("nancumprod", "*a axis dtype", running_product, 1)
 
 
-def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
-    line, k = running_along(x, one_axis("cumulative_sum", x, axis))
-    result = running(line, k)
-    if not include_initial:
-        return result
-    sizes = [1 if j == k else size for j, size in enumerate(line.array.shape)]
-    return joining.cat([broadcasting.broadcast_to(tensor_of(first, result), sizes), result], k)
+def enter_so_far(name: str, running: Callable[..., Any], first: int) -> Callable[..., Any]:
+    """Enter running results along one axis, behind `first` if that is asked for, and return their function."""
+
+    def so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
+        x = in_dtype(x, dtype)
+        line, k = running_along(x, one_axis(name, x, axis))
+        result = running(line, k)
+        if include_initial:
+            sizes = [1 if j == k else size for j, size in enumerate(line.array.shape)]
+            result = joining.cat([broadcasting.broadcast_to(tensor_of(first, result), sizes), result], k)
+        return in_dtype(result, dtype)
+
+    return rule(name, "*x axis dtype include_initial")(so_far)
 
 
-@rule("cumulative_sum", "*x axis dtype include_initial")
-def sum_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
-    """Return ``numpy.cumulative_sum``."""
-    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0), dtype)
-
-
-@rule("cumulative_prod", "*x axis dtype include_initial")
-def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
-    """Return ``numpy.cumulative_prod``."""
-    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
-
-
-def accumulated_axis(name: str, array: Tensor, axis: Axis) -> int:
-    """Return the axis of an accumulation; a single number has none."""
-    if not array.array.ndim:
-        raise NumpyCallError(f"numpy.{name}.accumulate: cannot accumulate on a scalar: expected an axis of the array")
-    return axis_in(one_axis(f"{name}.accumulate", array, axis), array.array.ndim)
+sum_so_far = enter_so_far("cumulative_sum", running_sum, 0)
+product_so_far = enter_so_far("cumulative_prod", running_product, 1)
 
 
 def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
@@ -363,17 +342,19 @@ def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufu
     is_new = (now != before) & ~(np.isnan(now) & np.isnan(before))
     index = np.zeros(reached.shape, np.int64)
     index[..., 1:] = untyped.maximum.accumulate(is_new * np.arange(1, reached.shape[-1]), -1)
-    place = wrap(asarray(index, device=device_of(a.array)))
-    return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
+    return take_along_dim(a, placed(np.moveaxis(index, -1, axis), a), axis)
 
 
 def enter_accumulation(name: str, takes: str, run: Callable[..., Any], *functions: object) -> None:
     """Enter the method ``accumulate`` of a ufunc."""
+    title = f"{name}.accumulate"
 
     def accumulated(array: Tensor, axis: Axis = 0, **settings: object) -> Any:
-        return run(array, accumulated_axis(name, array, axis), *functions, **settings)
+        if not array.array.ndim:
+            raise NumpyCallError(f"numpy.{title}: cannot accumulate on a scalar: expected an axis of the array")
+        return run(array, axis_in(one_axis(title, array, axis), array.array.ndim), *functions, **settings)
 
-    enter(f"{name}.accumulate", takes, accumulated)
+    enter(title, takes, accumulated)
 
 
 enter_accumulation("add", "*array axis dtype", running_sum)

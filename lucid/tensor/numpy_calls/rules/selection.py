@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import registered, wrap
+from lucid.autograd.base import registered
 from lucid.autograd.borrowing import borrowed
-from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.base.gpu import is_gpu_array
@@ -31,6 +31,7 @@ from lucid.tensor.numpy_calls.operands import (
     tensor_of,
     tensors_in,
     written_as,
+    zeros_for,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
@@ -38,8 +39,7 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex, to_decimals
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices
-    from lucid.tensor.numpy_calls.operands import Operand, Sizes
+    from lucid.tensor.numpy_calls.operands import Indices, Operand, Sizes
 
 
 def index_beside(value: object, like: Tensor) -> Any:
@@ -74,22 +74,19 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
             f"numpy.piecewise: with {count} condition(s), either {count} or {count + 1} functions are expected, "
             f"got {len(funclist)}"
         )
-    result = wrap(zeros_beside(x.array))
+    result = zeros_for(x)
     for truth, function in zip(stack, funclist, strict=True):
         if not truth.any():
             continue
-        value = (
-            function(same_kind(getitem(x, truth if not truth.ndim else np.nonzero(truth)), x), *args, **(kw or {}))
-            if callable(function)
-            else function
-        )
+        value = function
+        if callable(function):
+            part = getitem(x, np.nonzero(truth) if truth.ndim else truth)
+            value = function(same_kind(part, x), *args, **(kw or {}))
         line = reshape.reshape(written_as(operand(value, x, strong=True), as_dtype(x.array.dtype)), -1)
         # each element has its turn in the order of its place
-        turn = (
-            np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)
-            if line.array.size > 1
-            else np.zeros(truth.shape, int)
-        )
+        turn = np.zeros(truth.shape, int)
+        if line.array.size > 1:
+            turn = np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)
         if line.array.size:
             result = selection.where(index_beside(truth, x), getitem(line, index_beside(turn, x)), result)
     return result
@@ -172,9 +169,7 @@ def sorted_values(a: Tensor, axis: int | None = -1, kind: Any = None, stable: An
     if kind is not None or stable is not None:
         np.sort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
     line, k = along(a, axis)
-    if is_complex(line):
-        return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
-    return sorting.sort(line, k)[0]
+    return take_along_dim(line, order_of(line, k), k) if is_complex(line) else sorting.sort(line, k)[0]
 
 
 @rule("argsort", "*a axis kind stable")
@@ -238,7 +233,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Any:
 @rule("imag", "*val")
 def imaginary(val: Tensor) -> Any:
     """Return ``numpy.imag``; zeros of real numbers."""
-    return imag(val) if val.array.dtype.kind == "c" else wrap(zeros_beside(val.array))
+    return imag(val) if val.array.dtype.kind == "c" else zeros_for(val)
 
 
 @rule("round around", "*a decimals")
@@ -252,10 +247,5 @@ def rounded(a: Tensor, decimals: int = 0) -> Any:
     return to_decimals(a, decimals)
 
 
-@rule("fix", "*x")
-def fixed(x: Tensor) -> Any:
-    """Return ``numpy.fix``: towards 0."""
-    return rounding.trunc(x)
-
-
+enter("fix", "*x:input", rounding.trunc)
 enter("real", "*val:input", real)

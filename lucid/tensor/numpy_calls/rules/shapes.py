@@ -13,15 +13,14 @@ from lucid.ops.index.select import unfold
 from lucid.ops.index.steps import turned
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
 from lucid.tensor.numpy_calls.definition import enter, rule
-from lucid.tensor.numpy_calls.operands import axis_in, is_sequence, is_tensor, operand, sizes_of, tensors_in, untyped
-from lucid.tensor.numpy_calls.rules.reductions import axes_in, dims_of, trace
+from lucid.tensor.numpy_calls.operands import axis_in, is_sequence, is_tensor, sizes_of, strong_operands, untyped
+from lucid.tensor.numpy_calls.rules.reductions import along, axes_in, dims_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices
-    from lucid.tensor.numpy_calls.operands import Axis, Sizes
+    from lucid.tensor.numpy_calls.operands import Axis, Indices, Sizes
 
 
 @rule("reshape", "*a shape order copy")
@@ -199,8 +198,8 @@ def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
     if type(shift) is int and type(axis) is int:
         return axes.roll(a, shift, axis_in(axis, a.array.ndim))
     moves: dict[int, int] = {}
-    for step, along in np.broadcast(shift, axes_in(a, axis)):
-        place = int(along)
+    for step, moved_axis in np.broadcast(shift, axes_in(a, axis)):
+        place = int(moved_axis)
         moves[place] = moves.get(place, 0) + int(step)
     return axes.roll(a, tuple(moves.values()), tuple(moves)) if moves else reshape.clone(a)
 
@@ -217,8 +216,7 @@ def broadcasted(array: Tensor, shape: Sizes) -> Any:
 @rule("broadcast_arrays", "+args")
 def broadcast_together(args: tuple[Any, ...]) -> Any:
     """Return ``numpy.broadcast_arrays``."""
-    like = next(tensors_in(args))
-    return tuple(broadcasting.broadcast_tensors(*[operand(each, like, strong=True) for each in args]))
+    return tuple(broadcasting.broadcast_tensors(*strong_operands(args)))
 
 
 @rule("lib.stride_tricks.sliding_window_view", "*x window_shape axis subok writeable")
@@ -255,7 +253,7 @@ def repeated(a: Tensor, repeats: Indices, axis: int | None = None) -> Any:
     axis = None if axis is None else axis_in(axis, max(a.array.ndim, 1))
     if is_tensor(repeats) or type(repeats) is int:
         return repeating.repeat_interleave(a, repeats, axis)
-    line, k = (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
+    line, k = along(a, axis)
     order = untyped.repeat(np.arange(line.array.shape[k]), repeats)
     return getitem(line, (*(slice(None),) * k, order))
 

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray, zeros_beside
-from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype_of, float64, int64
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
@@ -29,29 +26,21 @@ from lucid.tensor.numpy_calls.operands import (
     in_native_order,
     is_tensor,
     operand,
+    placed,
     tensor_of,
     untyped,
+    zeros_for,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import (
-    axes_in,
-    checked,
-    dims_of,
-    in_dtype,
-    in_fractions,
-    in_line,
-    over,
-    total,
-)
+from lucid.tensor.numpy_calls.rules.reductions import axes_in, checked, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices
-    from lucid.tensor.numpy_calls.operands import Axis
+    from lucid.tensor.numpy_calls.operands import Axis, Indices
 
 # ---- means and variances ----
 
@@ -71,18 +60,21 @@ def variance(
     keepdims: bool = False,
     mean: Tensor | None = None,
     correction: int | None = None,
+    op: Callable[..., Any] = statistics.var,
 ) -> Any:
     """Return ``numpy.var``; of complex numbers that of their distances from the mean.
 
-    As in NumPy, sums are of `dtype`, and numbers are not cast before the mean is subtracted.
+    As in NumPy, sums are of `dtype`, and numbers are not cast before the mean is subtracted. `op` is lucid's, of real
+    numbers in their dtype, from their own mean.
     """
     x, dims, keep = over(a, checked(a, axis), keepdims)
     less = correction_of(ddof, correction)
-    if has_own_op(x, dtype, mean):
-        return statistics.var(x, dims, correction=less, keepdim=keep)
+    if mean is None and x.array.dtype.kind != "c" and (dtype is None or dtype_named(dtype) is dtype_of(x.array)):
+        return op(x, dims, correction=less, keepdim=keep)
     away = arithmetic.sub(x, sums.mean(in_dtype(x, dtype), dims, True) if mean is None else mean)
     squares = in_dtype(real(arithmetic.mul(away, conj(away))), dtype)
-    return division.div(sums.sum(squares, dims, keep), max(count_over(x, dims) - less, 0))
+    result = division.div(sums.sum(squares, dims, keep), max(count_over(x, dims) - less, 0))
+    return result if op is statistics.var else _root(result)
 
 
 def correction_of(ddof: int, correction: int | None) -> int:
@@ -94,26 +86,8 @@ def correction_of(ddof: int, correction: int | None) -> int:
     return correction
 
 
-def has_own_op(x: Tensor, dtype: object, mean: Tensor | None) -> bool:
-    """Return whether a variance is that of lucid's op: of real numbers, in their dtype, from their own mean."""
-    return mean is None and x.array.dtype.kind != "c" and (dtype is None or dtype_named(dtype) is dtype_of(x.array))
-
-
-@rule("std", "*a axis dtype ddof keepdims *mean correction")
-def deviation(
-    a: Tensor,
-    axis: Axis = None,
-    dtype: object = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    mean: Tensor | None = None,
-    correction: int | None = None,
-) -> Any:
-    """Return ``numpy.std``."""
-    if not has_own_op(a, dtype, mean):
-        return _root(variance(a, axis, dtype, ddof, keepdims, mean, correction))
-    x, dims, keep = over(a, checked(a, axis), keepdims)
-    return statistics.std(x, dims, correction=correction_of(ddof, correction), keepdim=keep)
+deviation = functools.partial(variance, op=statistics.std)
+enter("std", "*a axis dtype ddof keepdims *mean correction", deviation)
 
 
 def _root(x: Tensor) -> Any:
@@ -122,7 +96,7 @@ def _root(x: Tensor) -> Any:
     return selection.where(none, tensor_of(0, x), power.sqrt(selection.where(none, tensor_of(1, x), x)))
 
 
-def count_over(x: Tensor, dims: tuple[int, ...]) -> int:
+def count_over(x: Tensor, dims: Iterable[int]) -> int:
     """Return how many elements each result is made of."""
     return math.prod([x.array.shape[k] for k in dims])
 
@@ -132,15 +106,14 @@ def average(
     a: Tensor, axis: Axis = None, weights: Tensor | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
     """Return ``numpy.average``."""
-    axis = axes_in(a, axis)
+    dims: Any = axes_in(a, axis)
     if weights is None:
-        result = mean(a, axis, None, keepdims)
-        weight: Any = tensor_of(count_over(a, dims_of(a, axis)), result)
+        result = mean(a, dims, None, keepdims)
+        weight: Any = tensor_of(count_over(a, range(a.array.ndim) if dims is None else dims), result)
     else:
         if weights.array.shape != a.array.shape:
-            if axis is None:
+            if dims is None:
                 raise NumpyCallError("numpy.average: expected an axis, since a and weights have two shapes, got None")
-            dims = dims_of(a, axis)
             expected = tuple([a.array.shape[k] for k in dims])
             if weights.array.shape != expected:
                 raise ShapeError(
@@ -150,21 +123,17 @@ def average(
             order = sorted(range(len(dims)), key=dims.__getitem__)
             sizes = [size if k in dims else 1 for k, size in enumerate(a.array.shape)]
             weights = reshape.reshape(axes.permute(weights, *order), sizes)
-        weight = total(arithmetic.add(weights, wrap(zeros_beside(a.array))), axis, None, keepdims)
+        weight = total(arithmetic.add(weights, zeros_for(a)), dims, None, keepdims)
         if (weight.array == 0).any():
             raise ZeroDivisionError("numpy.average: weights sum to zero, can't be normalized")
-        result = division.div(total(arithmetic.mul(a, weights), axis, None, keepdims), weight)
-    return (result, arithmetic.add(weight, wrap(zeros_beside(result.array)))) if returned else result
+        result = division.div(total(arithmetic.mul(a, weights), dims, None, keepdims), weight)
+    return (result, arithmetic.add(weight, zeros_for(result))) if returned else result
 
 
 @rule("nanmean", "*a axis dtype keepdims")
 def mean_of_numbers(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmean``."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
-    return _mean_of_numbers(x, dims, keep)
-
-
-def _mean_of_numbers(x: Tensor, dims: tuple[int, ...], keep: bool) -> Any:
     known = comparison.eq(nonfinite.isnan(x), 0)
     return _sums_over(sums.sum(known, dims, keep), selection.where(known, x, tensor_of(0, x)), dims, keep)
 
@@ -189,7 +158,7 @@ def variance_of_numbers(
     """Return ``numpy.nanvar``: NaN if the count of numbers is not above the correction."""
     x, dims, keep = over(a, axis, keepdims)
     known = comparison.eq(nonfinite.isnan(x), 0)
-    away = arithmetic.sub(x, _mean_of_numbers(in_dtype(x, dtype), dims, True) if mean is None else mean)
+    away = arithmetic.sub(x, mean_of_numbers(x, dims, dtype, True) if mean is None else mean)
     if x.array.dtype.kind in "fc":
         away = cast_to(away, dtype_of(x.array))
     away = selection.where(known, away, tensor_of(0, x))
@@ -204,17 +173,9 @@ def variance_of_numbers(
 
 
 @rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
-def deviation_of_numbers(
-    a: Tensor,
-    axis: Axis = None,
-    dtype: object = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    mean: Tensor | None = None,
-    correction: int | None = None,
-) -> Any:
+def deviation_of_numbers(a: Tensor, **settings: Any) -> Any:
     """Return ``numpy.nanstd``."""
-    return _root(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
+    return _root(variance_of_numbers(a, **settings))
 
 
 @rule("cov", "*m *y rowvar bias ddof fweights +aweights dtype")
@@ -232,15 +193,12 @@ def covariances(
     variables = [x for x in (m, y) if x is not None]
     wanted = np.result_type(np.float64, *[x.array.dtype for x in variables]) if dtype is None else dtype
     parts = [in_dtype(x, wanted) for x in variables]
-    rows = [
-        reshape.reshape(x, 1, -1)
-        if x.array.ndim < 2
+    rows: list[Any] = []
+    for k, x in enumerate(parts):
         # NumPy turns `m` of one row, but not `y`
-        else x
-        if rowvar or (k and len(x.array) == 1)
-        else axes.transpose(x, 0, 1)
-        for k, x in enumerate(parts)
-    ]
+        is_turned = x.array.ndim > 1 and not (rowvar or (k and len(x.array) == 1))
+        row = axes.transpose(x, 0, 1) if is_turned else x
+        rows.append(row if x.array.ndim > 1 else reshape.reshape(x, 1, -1))
     weights = {
         key: None if value is None else cast_to(operand(value, m, strong=True), weighed)
         for key, value, weighed in (("fweights", fweights, int64), ("aweights", aweights, float64))
@@ -253,7 +211,7 @@ def covariances(
     if factors and not np.prod(np.broadcast_arrays(*factors), axis=0).sum():
         raise ZeroDivisionError("numpy.cov: weights sum to zero, can't be normalized")
     if not len(rows[0].array):
-        return wrap(asarray(np.zeros((0, 0)), device=device_of(m.array)))  # of float64 whatever the variables are
+        return placed(np.zeros((0, 0)), m)  # of float64 whatever the variables are
     less = (0 if bias else 1) if ddof is None else ddof
     return covariance.cov(joining.cat(rows) if len(rows) > 1 else rows[0], correction=less, **weights)
 
@@ -273,14 +231,15 @@ def correlations(x: Tensor, y: Tensor | None = None, rowvar: bool = True, dtype:
 
 
 def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
-    """Return quantiles, or of no method a median.
+    """Return quantiles, or of no method a median: of no elements their mean, as NumPy has it.
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
     """
-    axis = axes_in(a, axis)
-    x, dims, keep = over(in_fractions(a), axis, keepdims)
+    x, dims, keep = over(in_fractions(a), axes_in(a, axis), keepdims)
+    length = count_over(x, dims)
+    if not length and method is None:
+        return sums.mean(x, dims, keep)
     line = sorted_values(in_line(x, dims))
-    length = line.array.shape[-1]
     if line.array.dtype.kind == "c" and method is not None:
         raise DtypeError(f"numpy.quantile: expected real numbers, got {line.array.dtype}")
     if not length:
@@ -289,10 +248,7 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
     place: Any = np.asarray(quantile_of(np.arange(length), q, method=method or "linear"))
     low = np.floor(place).astype(np.int64)
     first, second = getitem(line, (..., low)), getitem(line, (..., np.minimum(low + 1, length - 1)))
-    share, back = (
-        wrap(asarray(np.asarray(each, line.array.dtype), device=device_of(line.array)))
-        for each in (place - low, place - low - 1)
-    )
+    share, back = (placed(np.asarray(each, line.array.dtype), line) for each in (place - low, place - low - 1))
     if method is None:
         between = arithmetic.mul(arithmetic.add(first, second), 0.5)
     else:
@@ -338,10 +294,6 @@ BESIDE.update({name: dtype_by(name) for name in ("nanpercentile", "nanquantile",
 @rule("median", "*a axis keepdims")
 def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, with half the gradient each."""
-    axis = axes_in(a, axis)
-    x, dims, keep = over(in_fractions(a), axis, keepdims)
-    if not count_over(x, dims):
-        return sums.mean(x, dims, keep)
     return quantiles(a, 0.5, axis, keepdims)
 
 
@@ -369,7 +321,7 @@ def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method:
 def _known_quantiles(line: Tensor, q: Array | float, method: str | None) -> Any:
     if line.array.size:
         return quantiles(line, q, None, False, method)
-    return wrap(asarray(np.full(np.shape(q), np.nan, line.array.dtype), device=device_of(line.array)))
+    return placed(np.full(np.shape(q), np.nan, line.array.dtype), line)
 
 
 def enter_quantiles(name: str, find: Callable[..., Any], whole: int) -> None:
@@ -413,8 +365,8 @@ def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength:
 def counts_of(indices: Array, values: Tensor, minlength: int) -> Any:
     """Return for each index the sum of its values."""
     length = max(operator.index(minlength), int(indices.max(initial=-1)) + 1)
-    zeros = wrap(zeros_beside(values.array, (length,)))
-    return index_add(zeros, 0, wrap(asarray(indices, device=device_of(values.array))), values)
+    zeros = zeros_for(values, (length,))
+    return index_add(zeros, 0, placed(indices, values), values)
 
 
 @rule("histogram", "+a bins range density *weights")
@@ -437,6 +389,6 @@ def histogram(
     place = np.minimum(np.searchsorted(edges, values[inside], "right") - 1, len(edges) - 2)
     counts = counts_of(place, in_fractions(getitem(reshape.ravel(weights), inside)), len(edges) - 1)
     if density:
-        widths = wrap(asarray(np.diff(edges).astype(np.float64), device=device_of(counts.array)))
+        widths = placed(np.diff(edges).astype(np.float64), counts)
         counts = division.div(division.div(counts, widths), sums.sum(counts))
     return counts, edges

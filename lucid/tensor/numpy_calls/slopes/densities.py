@@ -13,8 +13,7 @@ from lucid.ops.elementwise.power import sqrt, square
 from lucid.ops.elementwise.rounding import floor
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, lgamma
-from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy, enter
-from lucid.tensor.numpy_calls.known import series
+from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy, enter, series
 
 if TYPE_CHECKING:
     from collections.abc import Callable

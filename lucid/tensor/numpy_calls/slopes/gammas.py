@@ -15,7 +15,7 @@ from lucid.ops.elementwise.rounding import round as rint
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, polygamma
 from lucid.ops.elementwise.trigonometry import cos, sin
-from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy, enter
+from lucid.tensor.numpy_calls.by_scipy import by_scipy, enter
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -113,18 +113,6 @@ def _beta_by_first(a: Tensor, b: Tensor) -> Any:
     return where(is_low, low, -(beta(one, other) * rise(one, other)))
 
 
-def _beta_by_second(a: Tensor, b: Tensor) -> Any:
-    return _beta_by_first(b, a)
-
-
-def _log_beta_by_first(a: Tensor, b: Tensor) -> Any:
-    return -rise(a, b)
-
-
-def _log_beta_by_second(a: Tensor, b: Tensor) -> Any:
-    return _log_beta_by_first(b, a)
-
-
 def _rising_by_start(z: Tensor, m: Tensor) -> Any:
     poch = by_scipy("poch")
     is_low = is_near_pole(z, m)
@@ -132,10 +120,6 @@ def _rising_by_start(z: Tensor, m: Tensor) -> Any:
     low = poch(start, step) * digamma(start + step) + by_scipy("gamma")(start + step) * _slope_of_inverse(start)
     start, step = where(is_low, 1.0, z), where(is_low, 1.0, m)
     return where(is_low, low, poch(start, step) * rise(start, step))
-
-
-def _rising_by_steps(z: Tensor, m: Tensor) -> Any:
-    return by_scipy("poch")(z, m) * digamma(z + m)
 
 
 def _chosen_by_whole(n: Tensor, k: Tensor) -> Any:
@@ -168,7 +152,7 @@ def _distance(part: Tensor) -> Any:
     return where(lt(part, -0.5), absolute(part - rint(part)), 1.0)
 
 
-SLOPES["beta"] = {-2: _beta_by_first, -1: _beta_by_second}
-SLOPES["betaln"] = {-2: _log_beta_by_first, -1: _log_beta_by_second}
-SLOPES["binom"] = {-2: _chosen_by_whole, -1: _chosen_by_part}
-SLOPES["poch"] = {-2: _rising_by_start, -1: _rising_by_steps}
+enter({"beta": _beta_by_first, "betaln": lambda a, b: -rise(a, b)}, place=-2)
+enter({"beta": lambda a, b: _beta_by_first(b, a), "betaln": lambda a, b: -rise(b, a)})
+enter({"binom": _chosen_by_whole, "poch": _rising_by_start}, place=-2)
+enter({"binom": _chosen_by_part, "poch": lambda z, m: by_scipy("poch")(z, m) * digamma(z + m)})

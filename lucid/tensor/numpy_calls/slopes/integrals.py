@@ -16,8 +16,7 @@ from lucid.ops.elementwise.rounding import trunc
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.trigonometry import cos, cosh, sin
 from lucid.tensor.numpy_calls.box_cox import NEAR_LOG, relative_logarithm
-from lucid.tensor.numpy_calls.by_scipy import HOLOMORPHIC, SLOPES, TO_COMPLEX, by_scipy, enter
-from lucid.tensor.numpy_calls.known import series
+from lucid.tensor.numpy_calls.by_scipy import SLOPES, TO_COMPLEX, by_scipy, enter, series
 from lucid.tensor.numpy_calls.slopes.polynomials import below
 
 if TYPE_CHECKING:
@@ -107,12 +106,7 @@ def _next_integral(n: Tensor, x: Tensor) -> Any:
     return where(eq(n, 0), lowest, -by_scipy("expn")(below(n), x))
 
 
-enter(
-    {
-        "erfcinv": lambda x: exp(square(by_scipy("erfcinv")(x))) * (-1 / HEIGHT),
-        "expn": _next_integral,
-    }
-)
+enter({"erfcinv": lambda x: exp(square(by_scipy("erfcinv")(x))) * (-1 / HEIGHT), "expn": _next_integral})
 enter(
     {
         "dawsn": _dawson_slope,
@@ -134,8 +128,7 @@ enter(
     },
     is_holomorphic=True,
 )
-SLOPES["_lambertw"] = {-3: _lambert_slope}
-HOLOMORPHIC.add("_lambertw")
+enter({"_lambertw": _lambert_slope}, place=-3, is_holomorphic=True)
 TO_COMPLEX.update({"wofz", "_lambertw"})
 
 
@@ -222,10 +215,6 @@ def _depth(phi: Tensor, m: Tensor) -> Any:
     return sqrt(1 - m * square(sin(phi)))
 
 
-def _over_depth(phi: Tensor, m: Tensor) -> Any:
-    return 1 / _depth(phi, m)
-
-
 def _jacobi_slopes(u: Tensor, m: Tensor) -> Any:
     sine, cosine, delta, _ = by_scipy("ellipj")(u, m)
     return cosine * delta, -(sine * delta), -(m * sine * cosine), delta
@@ -237,6 +226,4 @@ enter(
         "ellipk": lambda m: by_scipy("hyp2f1")(1.5, 1.5, 2.0, m) * (math.pi / 8),
     }
 )
-SLOPES["ellipeinc"] = {-2: _depth}
-SLOPES["ellipkinc"] = {-2: _over_depth}
-SLOPES["ellipj"] = {-2: _jacobi_slopes}
+enter({"ellipeinc": _depth, "ellipkinc": lambda phi, m: 1 / _depth(phi, m), "ellipj": _jacobi_slopes}, place=-2)
