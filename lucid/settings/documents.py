@@ -120,8 +120,8 @@ _explained: set[Any] = set()
 
 def _of_function(function: Any, text: str) -> str:
     """Return the docstring of a function with the section; its lines keep their places."""
-    known = _known_in(function.__code__.co_filename)
-    kinds = [*(OF_FUNCTIONS[key] for key in kinds_of(function.__name__) if key in OF_FUNCTIONS), known]
+    keys = *kinds_of(function.__name__), *_keys_of(function.__code__.co_filename)
+    kinds = [*(OF_FUNCTIONS[key] for key in keys if key in OF_FUNCTIONS), FUNCTIONS, _OF_LAYERS]
 
     def meaning(name: str) -> str | None:
         return next((kind[name] for kind in kinds if name in kind), None)
@@ -142,13 +142,14 @@ def _of_function(function: Any, text: str) -> str:
     return f"{before.rstrip()}{section}{examples}"
 
 
+_OF_LAYERS = {name: setting.meaning for name, setting in LAYERS.items() if setting.meaning}
+
+
 @functools.cache
-def _known_in(path: str) -> dict[str, str]:
-    """Return meanings of parameters for the functions of a file: by its name, by that of its folder, or for all."""
+def _keys_of(path: str) -> tuple[str, str]:
+    """Return the keys in the table for the functions of a file: its name and that of its folder."""
     _, folder, file = path.replace("\\", "/").rsplit("/", 2)
-    of_layers = {name: setting.meaning for name, setting in LAYERS.items() if setting.meaning}
-    kinds = [OF_FUNCTIONS.get(each, {}) for each in (folder, file.removesuffix(".py").replace("_", ""))]
-    return {**of_layers, **FUNCTIONS, **kinds[0], **kinds[1]}
+    return file.removesuffix(".py").replace("_", ""), folder
 
 
 def kinds_of(name: str) -> tuple[str, ...]:
