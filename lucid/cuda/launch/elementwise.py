@@ -12,7 +12,7 @@ from lucid.base import gpu
 from lucid.base.memory import byte_bounds
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import layouts_of
-from lucid.cuda.launch.plans import empty, recordings
+from lucid.cuda.launch.plans import REMEMBERED, empty, recordings
 from lucid.cuda.launch.transposition import transposed
 from lucid.cuda.source.sources import make
 
@@ -31,9 +31,6 @@ ALL = NUMBERS + BOOL
 
 # Kernels by the number of operands.
 KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
-
-# Layouts that a function remembers before it begins anew.
-REMEMBERED = 1024
 
 # Operands whose dtype is not that of the function.
 _BOOL = np.dtype(np.bool_)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from lucid.cuda.launch.plans import REMEMBERED
 from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
+Dim = TypeVar("Dim", bound="tuple[int, ...]")
 THREADS = 256
 
 # Shape, strides in bytes and bytes of an element of an operand; None for a number.
@@ -78,9 +81,10 @@ def layouts_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int
     if out is not None and np.broadcast_shapes(shape, *shapes) != shape:
         raise ValueError(f"an output of shape {shape} takes no operands of shapes {shapes}")
     if out is None:
-        steps = [math.prod(shape[d + 1 :]) * out_bytes for d in range(len(shape))]
-        out = shape, tuple(steps), out_bytes
-    sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
+        out = shape, dense_strides(shape, out_bytes), out_bytes
+    steps_of_all = [strides_in(shape, form) for form in (out, *operands)]
+    dims = merged(zip(shape, *steps_of_all, strict=True))[::-1] or [(1, 1, *[0] * len(operands))]
+    sizes, strides = [size for size, *_ in dims], [steps for _, *steps in dims]
     if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
         return Layouts(shape, None, None)
     count = math.prod(sizes)
@@ -102,19 +106,21 @@ def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
     return [0] * (len(shape) - len(own)) + own
 
 
-def collapsed(shape: tuple[int, ...], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Return sizes, and the strides of all operands, by dimension from the innermost; as few as do."""
-    sizes: list[int] = []
-    rows: list[tuple[int, ...]] = []
-    for size, row in reversed(list(zip(shape, zip(*strides, strict=True), strict=True))):
+@lru_cache(REMEMBERED)
+def dense_strides(shape: tuple[int, ...], innermost: int = 1) -> tuple[int, ...]:
+    """Return the strides of elements in C order, `innermost` apart."""
+    return tuple([innermost * math.prod(shape[d + 1 :]) for d in range(len(shape))])
+
+
+def merged(dims: Iterable[Dim]) -> list[Dim]:
+    """Return the same walk through memory in as few dimensions as can be; each is a size, and steps of any number."""
+    out: list[tuple[int, ...]] = []
+    for size, *steps in dims:
         if size == 1:
             continue
-        if sizes and all(step == inner * sizes[-1] for step, inner in zip(row, rows[-1], strict=True)):
-            sizes[-1] *= size
-        else:
-            sizes.append(size)
-            rows.append(row)
-    return sizes or [1], rows or [(1,) + (0,) * (len(strides) - 1)]
+        inside = out and out[-1][1:] == tuple([step * size for step in steps])
+        out.append((size * out.pop()[0] if inside else size, *steps))
+    return cast("list[Dim]", out)
 
 
 def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int, tail: int, *, packed: bool) -> Layout:

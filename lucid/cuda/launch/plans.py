@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-# LaunchPlans that a launcher remembers before it begins anew.
+# Plans and layouts of each kind that are remembered, before they are made anew: by shapes, strides and what else they
+# depend on.
 REMEMBERED = 1024
 # Arrays are aligned to this or to less.
 ALIGNMENT = 16

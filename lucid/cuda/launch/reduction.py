@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, address_of
+from lucid.cuda.launch.layout import merged as merged_axes
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.source.signature import constant
 
@@ -194,19 +195,6 @@ def result_shape(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) ->
 def steps_of(x: Array, dims: Iterable[int]) -> list[Axis]:
     """Return size and stride, in elements, of some dimensions of `x`."""
     return [(x.shape[d], x.strides[d] // x.dtype.itemsize) for d in dims]
-
-
-def merged_axes(axes: Iterable[Axis]) -> list[Axis]:
-    """Return the same walk through memory with as few axes as possible."""
-    merged: list[Axis] = []
-    for size, stride in axes:
-        if size == 1:
-            continue
-        if merged and merged[-1][1] == size * stride:
-            merged[-1] = merged[-1][0] * size, stride
-        else:
-            merged.append((size, stride))
-    return merged
 
 
 def too_many(axes: Sequence[Axis]) -> bool:

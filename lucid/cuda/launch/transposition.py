@@ -6,10 +6,10 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lucid.cuda.launch.indexing import MAX_BLOCKS, REMEMBERED, UNITS
+from lucid.cuda.launch.indexing import MAX_BLOCKS, UNITS
 from lucid.cuda.launch.kernels import Kernel
-from lucid.cuda.launch.plans import empty
-from lucid.cuda.launch.reduction import merged_axes
+from lucid.cuda.launch.layout import merged
+from lucid.cuda.launch.plans import REMEMBERED, empty
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _plan_of(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> tuple[int, tuple[int, int], tuple[int, ...]] | None:
     """Return grid, block and numbers of the kernel; None unless exactly one pair of dimensions is to be swapped."""
-    axes = merged_axes([(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)])
+    axes = merged([(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)])
     inner = [dim for dim, (_, step) in enumerate(axes) if step == 1]
     if not 2 <= len(axes) <= 3 or len(inner) != 1 or inner[0] == len(axes) - 1:
         return None

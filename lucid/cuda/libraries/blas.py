@@ -29,6 +29,7 @@ from lucid.backends.cuda import matmul as settings
 from lucid.base import gpu
 from lucid.cuda.launch import product
 from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launch.layout import dense_strides, merged, strides_in
 from lucid.cuda.launch.plans import empty, not_planned, note, planned, recordings
 from lucid.cuda.libraries.captured_blas import captured_product
 from lucid.errors import ShapeError
@@ -286,26 +287,8 @@ def cublas_library() -> Any:
 
 def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[product.Loop]:
     """Return the fewest nested loops over a stack, the innermost first."""
-    loops: list[product.Loop] = []
-    step = size
-    for axis in range(-1, -len(stack) - 1, -1):
-        count = stack[axis]
-        if count == 1:
-            continue
-        loop = (count, _step(a, axis), _step(b, axis), step)
-        step *= count
-        if loops and all(loop[k] == loops[-1][k] * loops[-1][0] for k in (1, 2, 3)):
-            loops[-1] = (loops[-1][0] * count, *loops[-1][1:])
-        else:
-            loops.append(loop)
-    return loops or [(1, 0, 0, 0)]
-
-
-def _step(x: Array, axis: int) -> int:
-    """Return the stride in elements of a stack's dimension, counted from its end; 0 if `x` is broadcast along it."""
-    if x.ndim - 2 < -axis or x.shape[axis - 2] == 1:
-        return 0
-    return x.strides[axis - 2] // x.itemsize
+    steps = [strides_in(stack, (x.shape[:-2], x.strides[:-2], x.itemsize)) for x in (a, b)]
+    return merged(zip(stack, *steps, dense_strides(stack, size), strict=True))[::-1] or [(1, 0, 0, 0)]
 
 
 def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
