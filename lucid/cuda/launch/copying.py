@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cuda.launch.kernels import Launcher
 
 
 _MOVED = [(unit,) for unit in UNITS.values()]
@@ -35,14 +36,8 @@ _masked_scatter = Kernel("copying", "lucid::masked_scatter", _MOVED)
 # ---- joining ----
 
 
-class Row(NamedTuple):
-    """Up to MAX_PARTS parts that one launch joins: grid and block, and the kernel's numbers after the pointers."""
-
-    grid: tuple[int, int]
-    block: int
-    numbers: tuple[int, ...]
-
-
+# Of up to MAX_PARTS parts that one launch joins: grid and block, and the kernel's numbers after the pointers.
+Row = tuple[tuple[int, int], int, tuple[int, ...]]
 # How more parts are joined is not remembered: lists that grow would fill the memory.
 MOST_PARTS = 32
 
@@ -61,7 +56,7 @@ def _rows_of(lengths: tuple[int, ...], outer: int, itemsize: int, aligned: bool)
         start += sum(sizes)
         rest = [0] * (most - len(sizes))
         grid, block = launch_for(max(1, outer * max(sizes)))
-        rows.append(Row((grid, len(sizes)), block, (*rest, *starts, *rest, *sizes, *rest, outer, total)))
+        rows.append(((grid, len(sizes)), block, (*rest, *starts, *rest, *sizes, *rest, outer, total)))
     return UNITS[itemsize * per], rows
 
 
@@ -120,17 +115,14 @@ def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int
     """Return the gradients of parts side by side, zeros for those that are None."""
     if any(part is not None and part.dtype != dtype for part in parts):
         return NotImplemented
-    inner = math.prod(shape[dim + 1 :])
+    outer, inner = _across(shape, dim)
     lengths = tuple([size * inner for size in sizes])
-    return _joined(parts, lengths, math.prod(shape[:dim]), cupy_functions().empty(shape, dtype))
+    return _joined(parts, lengths, outer, cupy_functions().empty(shape, dtype))
 
 
 def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Any:
     """Return the gradients of slices side by side, zeros for those that are None."""
-    if any(part is not None and part.dtype != dtype for part in parts):
-        return NotImplemented
-    lengths = (math.prod(shape[dim + 1 :]),) * len(parts)
-    return _joined(parts, lengths, math.prod(shape[:dim]), cupy_functions().empty(shape, dtype))
+    return split_grad(*parts, shape=shape, dtype=dtype, sizes=(1,) * len(parts), dim=dim)
 
 
 def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
@@ -175,9 +167,8 @@ def _frame_launch(dims: tuple[Framed, ...], itemsize: int, aligned: bool) -> Fra
         return None
     size, start, step, have, stride = short[-1]
     per = VECTOR_BYTES // itemsize
-    if (step, stride) != (1, 1) or size % per or start % per or have % per or not aligned:
-        per = 1
-    if any(dim[4] % per for dim in short[:-1]):
+    steps = [dim[4] for dim in short[:-1]]
+    if not aligned or (step, stride) != (1, 1) or any(number % per for number in (size, start, have, *steps)):
         per = 1
     if per > 1:
         short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
@@ -210,21 +201,13 @@ def _spelled(dims: list[Framed]) -> bytes:
 @planned
 def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     """Return `x` with `value` around it."""
-    dims = _padded(x.shape, steps_of(x), pads)
-    return _framed(x, dims, value or 0) if dims else NotImplemented
-
-
-@lru_cache(REMEMBERED)
-def _padded(
-    shape: tuple[int, ...], steps: tuple[int, ...], pads: tuple[tuple[int, int], ...]
-) -> tuple[Framed, ...]:  # fmt: skip
-    """Return the window of an array inside of the one that it is padded to."""
-    return tuple(
+    dims = tuple(
         [
             (before + size + after, before, 1, size, step)
-            for size, (before, after), step in zip(shape, pads, steps, strict=True)
+            for size, (before, after), step in zip(x.shape, pads, steps_of(x), strict=True)
         ]
     )
+    return _framed(x, dims, value or 0) if dims else NotImplemented
 
 
 @planned
@@ -283,13 +266,21 @@ def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     return out
 
 
-def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
-    x = gpu.cupy().ascontiguousarray(x)
-    out = cupy_functions().empty(x.shape, x.dtype)
+def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
+    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+
+
+def _each_of(launcher: Launcher, x: Array, shape: tuple[int, ...], *numbers: int) -> Array:
+    """Return an array of `shape`, each element computed by a kernel from those of `x` in C order."""
+    out = cupy_functions().empty(shape, x.dtype)
     if out.size:
-        launch = _triangle[UNITS[x.dtype.itemsize]]
-        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, *x.shape[-2:], diagonal, int(lower), out.size)
+        x = gpu.cupy().ascontiguousarray(x)
+        launcher(*launch_for(out.size), x.data.ptr, out.data.ptr, *numbers)
     return out
+
+
+def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
+    return _each_of(_triangle[UNITS[x.dtype.itemsize]], x, x.shape, *x.shape[-2:], diagonal, int(lower), x.size)
 
 
 def tril(x: Array, *, diagonal: int) -> Any:
@@ -307,33 +298,20 @@ def unfold_grad(grad: Array, *, shape: tuple[int, ...], dim: int, size: int, ste
     name = C_TYPES.get(grad.dtype)
     if name not in FLOATS:
         return NotImplemented
-    out = cupy_functions().empty(shape, grad.dtype)
-    if out.size:
-        outer, inner = _across(shape, dim)
-        grad = gpu.cupy().ascontiguousarray(grad)
-        sizes = (outer, shape[dim], inner, grad.shape[dim], size, step)
-        _unfold_grad[str(name)](*launch_for(out.size), grad.data.ptr, out.data.ptr, *sizes)
-    return out
+    outer, inner = _across(shape, dim)
+    return _each_of(_unfold_grad[name], grad, shape, outer, shape[dim], inner, grad.shape[dim], size, step)
 
 
 # ---- edges ----
 
 
-def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
-    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
-
-
 def pad_edges(x: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
     """Return `x` with edges made of its own elements."""
     size = x.shape[dim]
-    out = cupy_functions().empty((*x.shape[:dim], before + size + after, *x.shape[dim + 1 :]), x.dtype)
-    if out.size:
-        outer, inner = _across(x.shape, dim)
-        x = gpu.cupy().ascontiguousarray(x)
-        launch = _pad_edges[UNITS[x.dtype.itemsize]]
-        edge = constant("copying.cu", mode.upper())
-        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, outer, size, inner, before, after, edge)
-    return out
+    outer, inner = _across(x.shape, dim)
+    shape = (*x.shape[:dim], before + size + after, *x.shape[dim + 1 :])
+    edge = constant("copying.cu", mode.upper())
+    return _each_of(_pad_edges[UNITS[x.dtype.itemsize]], x, shape, outer, size, inner, before, after, edge)
 
 
 def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
@@ -342,14 +320,10 @@ def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str)
     if name not in FLOATS:
         return NotImplemented
     size = grad.shape[dim] - before - after
-    out = cupy_functions().empty((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
-    if out.size:
-        outer, inner = _across(grad.shape, dim)
-        grad = gpu.cupy().ascontiguousarray(grad)
-        launch = _pad_edges_grad[str(name)]
-        edge = constant("copying.cu", mode.upper())
-        launch(*launch_for(out.size), grad.data.ptr, out.data.ptr, outer, size, inner, before, after, edge)
-    return out
+    outer, inner = _across(grad.shape, dim)
+    shape = (*grad.shape[:dim], size, *grad.shape[dim + 1 :])
+    edge = constant("copying.cu", mode.upper())
+    return _each_of(_pad_edges_grad[name], grad, shape, outer, size, inner, before, after, edge)
 
 
 # ---- masks ----
