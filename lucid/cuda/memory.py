@@ -169,6 +169,16 @@ class Pool:
         return f"<memory of cuda:{self.device} for CUDA graphs: {self.total_bytes():,} bytes>"
 
 
+def array_apart(size: int, dtype: Any) -> Any:
+    """Return numbers in memory of a pool of their own, so that values written there stay.
+
+    In that of a graph it may have been a temporary's, which replays write again.
+    """
+    module = gpu.cupy()
+    with module.cuda.using_allocator(module.cuda.MemoryPool().malloc):
+        return module.empty(size, dtype)
+
+
 _graph_pools: WeakSet[Pool] = WeakSet()
 _looking = new_lock()
 
