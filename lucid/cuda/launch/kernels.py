@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lucid.base.locks import Once, new_lock, new_rlock
 from lucid.cuda.launch.parameters import Parameters, check_numbers, last_packer
-from lucid.cuda.launch.plans import note, recordings
+from lucid.cuda.launch.plans import note, recordings, remember
 from lucid.cuda.source.signature import NUMBERS, source
 from lucid.cuda.source.sources import joined
 from lucid.errors import KernelError
@@ -47,8 +47,6 @@ Extent = int | tuple[int, ...]
 _PLAIN_SHARED = 48 << 10
 # Larger numbers would lose their upper bits on the way to the driver.
 _MOST_BLOCKS, _MOST_BESIDE = 2**31 - 1, 65_535
-# Launch shapes that a kernel remembers before it begins anew.
-_MOST_SHAPES = 1024
 
 
 class Unit(NamedTuple):
@@ -292,10 +290,7 @@ class Launcher:
 
             return again
 
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes.clear()
-        self._shapes[grid, block, shared] = launch, bind
-        return launch, bind
+        return remember(self._shapes, (grid, block, shared), (launch, bind))
 
     def __repr__(self) -> str:
         return f"Launcher({self.name!r})"

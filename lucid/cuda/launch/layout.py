@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -41,24 +41,12 @@ class Layout(NamedTuple):
     parameter: bytes
 
 
-class Layouts(NamedTuple):
-    """Layouts of a function for operands of given shapes and strides.
+def layouts_of(
+    operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int
+) -> tuple[tuple[int, ...], Layout, Layout] | None:
+    """Return the shape of the output, and the layouts for data aligned to 16 bytes and for others.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the output.
-    aligned, general : Layout or None
-        For data aligned to 16 bytes, and for others; None if no kernel goes through so many dimensions.
-    """
-
-    shape: tuple[int, ...]
-    aligned: Any
-    general: Any
-
-
-def layouts_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Layouts:
-    """Return the layouts for operands of these forms; None if they have too many dimensions.
+    None if no kernel goes through so many dimensions.
 
     Parameters
     ----------
@@ -86,15 +74,15 @@ def layouts_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int
     dims = merged(zip(shape, *steps_of_all, strict=True))[::-1] or [(1, 1, *[0] * len(operands))]
     sizes, strides = [size for size, *_ in dims], [steps for _, *steps in dims]
     if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
-        return Layouts(shape, None, None)
+        return None
     count = math.prod(sizes)
     general = layout_of(sizes, strides, count, 0, packed=False)
     inner, *outer = strides
     packs, tail = divmod(sizes[0], width)
     even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
     if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
-        return Layouts(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
-    return Layouts(shape, general, general)
+        return shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general
+    return shape, general, general
 
 
 def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound="Callable[..., Any]")
+K = TypeVar("K")
+V = TypeVar("V")
 
 # Plans and layouts of each kind that are remembered, before they are made anew: by shapes, strides and what else they
 # depend on.
@@ -261,7 +263,15 @@ def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-_NUMBERS = frozenset((bool, int, float))
+def remember(table: dict[K, V], key: K, value: V) -> V:
+    """Return a value after keeping it in a table, which begins anew where it is full."""
+    if len(table) >= REMEMBERED:
+        table.clear()
+    table[key] = value
+    return value
+
+
+PYTHON_NUMBERS = frozenset((bool, int, float))
 
 
 def number_form(number: float) -> tuple[type, object]:
@@ -277,18 +287,7 @@ def planned(launcher: F) -> F:
     def call(*arguments: Any, **settings: Any) -> Any:
         return run(arguments, settings)[0]
 
-    _planned.add(call)
-    return call  # type: ignore[return-value]
-
-
-_planned: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
-
-
-def is_planned(launcher: Callable[..., Any]) -> bool:
-    """Return whether a launcher, or the one that is called with further arguments, is planned."""
-    while isinstance(launcher, functools.partial):
-        launcher = launcher.func
-    return launcher in _planned
+    return launches_only(call)  # type: ignore[return-value]
 
 
 def launches_only(launcher: F) -> F:
@@ -301,8 +300,10 @@ _noted: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 def can_be_noted(launcher: Callable[..., Any]) -> bool:
-    """Return whether all that a launcher does to arrays can be in a plan."""
-    return is_planned(launcher) or launcher in _noted
+    """Return whether all that a launcher, or the one that it calls with further arguments, does can be in a plan."""
+    while isinstance(launcher, functools.partial):
+        launcher = launcher.func
+    return launcher in _noted
 
 
 def with_plan(
@@ -339,7 +340,7 @@ def with_plan(
                 strides = None if argument._c_contiguous else argument.strides  # noqa: SLF001
                 key += (argument.dtype, argument.shape, strides, place)
             else:
-                key.append(number_form(argument) if type(argument) in _NUMBERS else argument)
+                key.append(number_form(argument) if type(argument) in PYTHON_NUMBERS else argument)
         form = tuple(key)
         try:
             plan = plans.get(form)
@@ -358,9 +359,7 @@ def with_plan(
         finally:
             del recordings[thread]
         if result is not NotImplemented:
-            if len(plans) >= REMEMBERED:
-                plans.clear()
-            plans[form] = recording.plan(result)
+            remember(plans, form, recording.plan(result))
         return result, None
 
     return run
