@@ -307,7 +307,7 @@ def make_tensor(
     if not bottom < top:
         raise SettingError(f"make_tensor: low: expected less than high, got {bottom} and {top}")
     if fraction:
-        least, most = finfo(_real(kind)).min, finfo(_real(kind)).max
+        least, most = finfo(kind.to_real()).min, finfo(kind.to_real()).max
     else:
         numbers = np.iinfo(np.uint8 if kind.name == "bool" else kind.numpy)
         least, most = int(numbers.min), 2 if kind.name == "bool" else min(int(numbers.max) + 1, 2**63 - 1)
@@ -321,7 +321,7 @@ def make_tensor(
     gaps = noncontiguous and int(np.prod(sizes)) > 1
     drawn = (*sizes[:-1], 2 * sizes[-1]) if gaps else sizes
     if fraction:
-        parts: list[Any] = [rand(drawn, device=device, dtype=_real(kind)) for _ in range(1 + kind.is_complex)]
+        parts: list[Any] = [rand(drawn, device=device, dtype=kind.to_real()) for _ in range(1 + kind.is_complex)]
         if top - bottom <= most:
             parts = [part * (top - bottom) + bottom for part in parts]
         else:
@@ -331,9 +331,5 @@ def make_tensor(
         made = randint(cast("int", bottom), cast("int", top), drawn, device=device)
     made = made.to(kind)
     if exclude_zero:
-        made[made == 0] = finfo(_real(kind)).tiny if fraction else 1
+        made[made == 0] = finfo(kind.to_real()).tiny if fraction else 1
     return leaf((made[..., ::2] if gaps else made).array, requires_grad)
-
-
-def _real(kind: Any) -> Any:
-    return as_dtype({"complex64": "float32", "complex128": "float64"}.get(kind.name, kind.name))

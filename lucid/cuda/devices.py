@@ -111,9 +111,7 @@ def get_device_name(device: CudaDevice = None) -> str:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    index = cuda_index(device)
-    name: bytes | str = gpu.cupy().cuda.runtime.getDeviceProperties(index)["name"]
-    return name.decode() if isinstance(name, bytes) else name
+    return gpu.cupy().cuda.runtime.getDeviceProperties(cuda_index(device))["name"].decode()
 
 
 def synchronize(device: CudaDevice = None) -> None:

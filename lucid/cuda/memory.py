@@ -72,19 +72,16 @@ class PeakMemory:
                 return
             self._counting = True
             try:
-                self._count_events()
+                while self._events:
+                    index, size = self._events[0]
+                    allocated = self._allocated.get(index, 0) + size
+                    peak = max(self._peak.get(index, 0), allocated)
+                    # stores alone, no calls: an interrupt counts an event neither half nor twice
+                    self._allocated[index] = allocated
+                    self._peak[index] = peak
+                    del self._events[0]
             finally:
                 self._counting = False
-
-    def _count_events(self) -> None:
-        while self._events:
-            index, size = self._events[0]
-            allocated = self._allocated.get(index, 0) + size
-            peak = max(self._peak.get(index, 0), allocated)
-            # stores alone, no calls: an interrupt counts an event neither half nor twice
-            self._allocated[index] = allocated
-            self._peak[index] = peak
-            del self._events[0]
 
 
 _watch = PeakMemory()

@@ -58,9 +58,8 @@ def get_device_properties(device: CudaDevice = None) -> DeviceProperties:
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
     properties: dict[str, Any] = gpu.cupy().cuda.runtime.getDeviceProperties(cuda_index(device))
-    name = properties["name"]
     return DeviceProperties(
-        name=name.decode() if isinstance(name, bytes) else name,
+        name=properties["name"].decode(),
         major=properties["major"],
         minor=properties["minor"],
         total_memory=properties["totalGlobalMem"],

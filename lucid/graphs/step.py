@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
+from lucid.autograd.modes.state import set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.interrupts import uninterrupted
@@ -125,7 +125,9 @@ class OutsideCall:
                     "it was given, or a tensor without a graph; or register it without every_step"
                 )
         # what it returned may be the user's: later parts read a copy, but of what it was given
-        self.result = map_leaves(self.result, lambda leaf: leaf if self._is_argument(leaf) else copy_of(leaf))
+        self.result = map_leaves(
+            self.result, lambda leaf: leaf if self._is_argument(leaf) else wrap(leaf.array).clone()
+        )
 
     def _is_argument(self, leaf: Any) -> bool:
         return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.argument_memory
@@ -145,8 +147,7 @@ class OutsideCall:
                     "each time, or call reset() on the graphed step"
                 )
             if now is not after:
-                with no_grad():
-                    wrap(after.array).copy_(wrap(now.array))
+                wrap(after.array).copy_(wrap(now.array))
                 leaf.stored_grad = after
         targets, sources = tensors_in(self.result), tensors_in(result)
         if (self.result is None) != (result is None) or [_form(t) for t in targets] != [_form(s) for s in sources]:
@@ -155,16 +156,15 @@ class OutsideCall:
                 "when the step was captured: let it return the same kind of thing each time, or call reset() on the "
                 "graphed step"
             )
-        with no_grad():
-            for target, source in zip(targets, sources, strict=True):
-                if not self._is_argument(target):
-                    wrap(target.array).copy_(wrap(source.array))
-                elif source.array.data.ptr != target.array.data.ptr or source.array.strides != target.array.strides:
-                    raise CaptureError(
-                        "a hook with every_step=True returned another tensor in a replayed step than the one of those "
-                        "it was given that it returned when the step was captured: let it return the same each time, "
-                        "or a copy, or call reset() on the graphed step"
-                    )
+        for target, source in zip(targets, sources, strict=True):
+            if not self._is_argument(target):
+                wrap(target.array).copy_(wrap(source.array))
+            elif source.array.data.ptr != target.array.data.ptr or source.array.strides != target.array.strides:
+                raise CaptureError(
+                    "a hook with every_step=True returned another tensor in a replayed step than the one of those it "
+                    "was given that it returned when the step was captured: let it return the same each time, or a "
+                    "copy, or call reset() on the graphed step"
+                )
 
 
 class GraphedStep:
@@ -316,12 +316,6 @@ def _addresses(captures: list[Capture]) -> set[int]:
 
 def _assigned(captures: list[Capture]) -> set[int]:
     return {each for part in captures for each in part.assigned}
-
-
-def copy_of(tensor: Any) -> Any:
-    """Return a copy of a tensor, without its graph."""
-    with no_grad():
-        return wrap(tensor.array).clone()
 
 
 def _form(tensor: Any) -> tuple[Any, ...]:
