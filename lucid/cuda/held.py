@@ -53,14 +53,9 @@ def release(*, wait: bool = False) -> None:
             if use.events is None:
                 if references(use, "memory") > SOLE:
                     continue
-                use.events = [_mark(stream, index) for (index, _), stream in use.streams.items()]
+                use.events = [gpu.run_on(index, gpu.mark, each) for (index, _), each in use.streams.items()]
             if wait:
                 for event in use.events:
                     event.synchronize()
             if all(event.done for event in use.events):
                 del _uses[key]
-
-
-def _mark(stream: object, index: int) -> Any:
-    with gpu.use_device(index):
-        return gpu.mark(stream)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.source.signature import constant
 from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
 
@@ -40,16 +40,11 @@ _THREADS = 256
 _NORM_ORDERS = {1.0: "1", 2.0: "2", float("inf"): "0"}
 
 
-def _instances(*arguments: str) -> list[tuple[str, ...]]:
-    """Return the instances of each dtype: with each of these template arguments behind it, or alone without any."""
-    return [(t, *more) for t in FLOATS for more in ([(each,) for each in arguments] or [()])]
-
-
-_norm_partial = Kernel("gradients", "lucid::norm_partial", _instances(*_NORM_ORDERS.values()))
-_norm_total = Kernel("gradients", "lucid::norm_total", _instances(*_NORM_ORDERS.values()))
-_clip_by_norm = Kernel("gradients", "lucid::clip_by_norm", _instances(*FLOATS))
-_clip_by_value = Kernel("gradients", "lucid::clip_by_value", _instances())
-_unscale = Kernel("gradients", "lucid::unscale", _instances())
+_norm_partial = Kernel("gradients", "lucid::norm_partial", list(product(FLOATS, _NORM_ORDERS.values())))
+_norm_total = Kernel("gradients", "lucid::norm_total", list(product(FLOATS, _NORM_ORDERS.values())))
+_clip_by_norm = Kernel("gradients", "lucid::clip_by_norm", list(product(FLOATS, FLOATS)))
+_clip_by_value = Kernel("gradients", "lucid::clip_by_value", EACH_FLOAT)
+_unscale = Kernel("gradients", "lucid::unscale", EACH_FLOAT)
 
 
 # ---- rows into tables ----
@@ -187,7 +182,7 @@ def _table(kernel: Kernel, rows: list[Row], positions: list[int], behind: int, a
 
 def step_kernel(stem: str, name: str) -> Kernel:
     """Declare ``lucid::name<T>`` of ``stem.cu``."""
-    return Kernel(stem, f"lucid::{name}", _instances())
+    return Kernel(stem, f"lucid::{name}", EACH_FLOAT)
 
 
 def step_tables(

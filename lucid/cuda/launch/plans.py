@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import struct
 import weakref
+from dataclasses import dataclass, field
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -48,6 +49,7 @@ Bind: TypeAlias = "Callable[..., Callable[..., None]]"
 """``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
 
+@dataclass(slots=True, eq=False)
 class LaunchPlan:
     """The arrays made and the launches for arrays of one form.
 
@@ -67,22 +69,12 @@ class LaunchPlan:
         For whoever records an op that is done so: what follows from the form, by the operands that require grad.
     """
 
-    __slots__ = ("alone", "made", "recorded", "result", "steps", "tied")
-
-    def __init__(
-        self,
-        made: list[tuple[tuple[int, ...], Any]],
-        steps: list[Callable[[Sequence[int]], None]],
-        result: Any,
-        alone: tuple[Any, ...] | None,
-        tied: Collection[tuple[int, int, int]],
-    ) -> None:
-        self.made = tuple(made)
-        self.steps = tuple(steps)
-        self.result = result
-        self.alone = alone
-        self.tied = tuple(tied)
-        self.recorded: dict[int, tuple[Any, ...]] = {}
+    made: tuple[tuple[tuple[int, ...], Any], ...]
+    steps: tuple[Callable[[Sequence[int]], None], ...]
+    result: Any
+    alone: tuple[Any, ...] | None
+    tied: tuple[tuple[int, int, int], ...]
+    recorded: dict[int, Any] = field(default_factory=dict[int, Any])
 
     def fits(self, addresses: Sequence[int]) -> bool:
         """Return whether those of the arrays that overlap do so as they did when the plan was made."""
@@ -140,7 +132,7 @@ class Recording:
         alone = None
         if len(self.made) == len(self.steps) == 1 and numbers == len(self.arrays) - 1:
             alone = (*self.made[0], self.steps[0])
-        return LaunchPlan(self.made, self.steps, numbers, alone, self.tied)
+        return LaunchPlan(tuple(self.made), tuple(self.steps), numbers, alone, tuple(self.tied))
 
     def number(self, array: Array | None) -> int | None:
         """Return the number of an array, or of the made one that it is in another shape."""
