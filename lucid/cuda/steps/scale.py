@@ -18,7 +18,7 @@ _update_scale = Kernel("gradients", "lucid::update_scale", [()])
 
 
 def following_scale(
-    scale: float, tracker: int, *, bad: bool, growth: float, backoff: float, interval: int
+    scale: float, tracker: int, growth: float, backoff: float, interval: int, *, bad: bool
 ) -> tuple[float, int]:
     """Return scale and tracker after a step, on the host."""
     if bad:
@@ -31,7 +31,7 @@ def following_scale(
 
 def update_scale(
     scale: Array, narrow: Array, tracker: Array, overflow: Array | None,
-    *, bad: bool, growth: float, backoff: float, interval: int,
+    growth: float, backoff: float, interval: int, *, bad: bool,
 ) -> None:  # fmt: skip
     """Let a scale shrink after an overflow, and grow after an interval of steps without one.
 
