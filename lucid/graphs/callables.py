@@ -14,7 +14,6 @@ from lucid.autograd.entry import grad as gradients_of
 from lucid.autograd.function import Function, once_differentiable
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.base import gpu
-from lucid.base.functions import cupy_functions
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, HookError, SettingError, warn
@@ -22,6 +21,7 @@ from lucid.graphs.graph import CUDAGraph, checked_pool, graph
 from lucid.graphs.outside import Watch
 from lucid.graphs.reading import Reading
 from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in, tensors_like
+from lucid.ops.creation.filling import zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,14 +170,9 @@ def _backward_of(function: Any, args: Any, outputs: Any, *, allow_unused: bool, 
     if not wanted or not roots:
         return [None] * len(inputs)
     if grads is None:
-        grads = [_zeros_like(root) for root in roots]
+        grads = [zeros_like(root) for root in roots]
     results = iter(gradients_of(roots, wanted, grads, allow_unused=allow_unused))
     return [next(results) if tensor.requires_grad else None for tensor in inputs]
-
-
-def _zeros_like(tensor: Any) -> Any:
-    with gpu.use_device(gpu.device_index(tensor.array)):
-        return wrap(cupy_functions().zeros(tensor.array.shape, tensor.array.dtype))
 
 
 def _captured(
@@ -198,7 +193,7 @@ def _captured(
     ):
         flat = tensors_in(outputs)
         with memory.used():
-            grad_outputs = [_zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
+            grad_outputs = [zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
         present = [tensor for tensor in grad_outputs if tensor is not None]
         all_inputs = [*tensors_in(args), *_parameters_of(function)]
         grad_inputs: list[Any] = [None] * len(all_inputs)

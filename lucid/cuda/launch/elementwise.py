@@ -91,10 +91,12 @@ class Elementwise:
     def instances(self) -> dict[np.dtype[Any], tuple[tuple[str, ...], ...]]:
         """By dtype: the instances for packs and for single elements."""
         functor, out = self._functor
-        return {
-            dtype: tuple(_instance(t, functor, packed, out, self.operands) for packed in ("true", "false"))
-            for dtype, t in self.dtypes.items()
-        }
+        instances: dict[np.dtype[Any], tuple[tuple[str, ...], ...]] = {}
+        for dtype, t in self.dtypes.items():
+            types = {"T": t, "M": "bool", "I": "int", "W": "float", "S": "Setting"}
+            of_values = [types.get(out, out), *[types[operand] for operand in self.operands]]
+            instances[dtype] = tuple((t, functor.replace("{T}", t), packed, *of_values) for packed in ("true", "false"))
+        return instances
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Return the function of arrays and numbers; NotImplemented if it has no kernel for them.
@@ -341,12 +343,6 @@ def _form(operand: Any) -> Form | None:
 @cache
 def _dtypes_of(names: tuple[str, ...]) -> dict[np.dtype[Any], str]:
     return {dtype: t for dtype, t in C_TYPES.items() if t in names}
-
-
-def _instance(t: str, functor: str, packed: str, out: str, operands: str) -> tuple[str, ...]:
-    """Return the template arguments of a kernel."""
-    types = {"T": t, "M": "bool", "I": "int", "W": "float", "S": "Setting"}
-    return (t, functor.replace("{T}", t), packed, types.get(out, out), *[types[operand] for operand in operands])
 
 
 _CASTS = {dtype: Elementwise("cast", "Same", out=name, dtypes=ALL) for dtype, name in C_TYPES.items()}
