@@ -17,9 +17,8 @@ from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, SettingError, warn
 from lucid.graphs.capture import Capture
-from lucid.graphs.gradients import Gradients
 from lucid.graphs.graph import check_replay, checked_pool, recording
-from lucid.graphs.outside import Watch, holding
+from lucid.graphs.outside import Gradients, Watch, holding
 from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
 from lucid.nn.hooking.tables import calls_noted
 
