@@ -1,4 +1,4 @@
-"""Joining, padding, windows in zeros and elements at a mask on a CUDA device: one launch each."""
+"""Joining, padding, windows in zeros, elements at a mask and transposed arrays on a CUDA device: one launch each."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
+from lucid.cuda.launch.indexing import MAX_BLOCKS, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel, address_of
-from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.layout import merged
+from lucid.cuda.launch.plans import REMEMBERED, empty, planned
 from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _unfold_grad = Kernel("copying", "lucid::unfold_grad", EACH_FLOAT)
 _pad_edges = Kernel("copying", "lucid::pad_edges", _MOVED)
 _pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", EACH_FLOAT)
 _masked_scatter = Kernel("copying", "lucid::masked_scatter", _MOVED)
+_transpose = Kernel("copying", "lucid::transpose", _MOVED)
 
 
 # ---- joining ----
@@ -349,3 +351,48 @@ def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
 def masked_put(values: Array, mask: Array) -> Any:
     """Return zeros with the elements under `mask` replaced by those of `values`, in order."""
     return masked_scatter(None, mask, values)
+
+
+# ---- transposed arrays ----
+
+# Rows of threads that go over a tile together.
+ROWS = 8
+# Dimensions shorter than this fill too little of a tile.
+SHORTEST = 16
+
+
+@lru_cache(REMEMBERED)
+def _transposition_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, tuple[int, int], tuple[int, ...]] | None:
+    """Return grid, block and numbers of the kernel; None unless exactly one pair of dimensions is to be swapped."""
+    axes = merged([(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)])
+    inner = [dim for dim, (_, step) in enumerate(axes) if step == 1]
+    if not 2 <= len(axes) <= 3 or len(inner) != 1 or inner[0] == len(axes) - 1:
+        return None
+    columns, x_c = axes.pop()
+    rows, _ = axes.pop(inner[0])
+    batch, x_b = axes[0] if axes else (1, 0)
+    if min(rows, columns) < SHORTEST or itemsize not in UNITS:
+        return None
+    out_r, out_b = (columns, rows * columns) if inner[0] == len(axes) else (batch * columns, columns)
+    tile = constant("copying.cu", "TILE")
+    blocks = batch * -(-rows // tile) * -(-columns // tile)
+    return min(blocks, MAX_BLOCKS), (tile, ROWS), (batch, rows, columns, x_b, x_c, out_b, out_r)
+
+
+def transposed(x: Array) -> Any:
+    """Return a copy of `x` in C order; NotImplemented if no two dimensions are to be swapped.
+
+    One dimension is innermost in memory and another in the copy; a third may lie anywhere, and any may be several that
+    count as one.
+    """
+    dtype = x.dtype
+    plan = _transposition_of(x.shape, x.strides, dtype.itemsize)
+    if plan is None:
+        return NotImplemented
+    blocks, block, numbers = plan
+    out = empty(x.shape, dtype)
+    if blocks:
+        _transpose[UNITS[dtype.itemsize]](blocks, block, x.data.ptr, out.data.ptr, *numbers)
+    return out

@@ -10,10 +10,10 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.memory import byte_bounds
+from lucid.cuda.launch.copying import transposed
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import layouts_of
 from lucid.cuda.launch.plans import PYTHON_NUMBERS, empty, recordings, remember
-from lucid.cuda.launch.transposition import transposed
 from lucid.cuda.source import signature
 from lucid.cuda.source.sources import make
 

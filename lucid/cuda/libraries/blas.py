@@ -349,11 +349,8 @@ def captured_product(mode: int, values: tuple[int, ...]) -> None:
             "matrix products can be captured only by lucid.cuda.graph() or graphed_step(), which give cuBLAS memory to "
             "work in; this stream captures for somebody else"
         )
-    stream, handle, library = (
-        gpu.current_stream().ptr,
-        _capturing_handles[capture.device, threading.get_ident()],
-        _library(),
-    )
+    handle, library = _capturing_handles[capture.device, threading.get_ident()], _library()
+    stream = gpu.current_stream().ptr
     workspace: Any = capture.pool.workspaces.get(stream)
     if workspace is None:
         major = int(gpu.cupy().cuda.Device().compute_capability[:-1])
