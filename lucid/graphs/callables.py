@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 class Graphed(NamedTuple):
     """Tensors that the replays of one function read and write."""
 
-    inputs: list[Any]
-    """Tensors that the function is given, then parameters, which stay where they are."""
-    argument_count: int
-    """How many of them are arguments."""
+    arguments: list[Any]
+    """Tensors that the function is given."""
+    parameters: list[Any]
+    """Parameters, which stay where they are."""
     outputs: Any
     grad_outputs: list[Any]
     """One for each output, None for those that do not require grad."""
     grad_inputs: list[Any]
-    """One for each input, None for those that get none."""
+    """One for each argument and parameter, None for those that get none."""
     forward: CUDAGraph
     backward: CUDAGraph | None
     watch: Watch
@@ -194,9 +194,10 @@ def _captured(
         with memory.used():
             grad_outputs = [zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
         present = [tensor for tensor in grad_outputs if tensor is not None]
-        all_inputs = [*tensors_in(args), *_parameters_of(function)]
-        grad_inputs: list[Any] = [None] * len(all_inputs)
-        backward = CUDAGraph() if present and any(tensor.requires_grad for tensor in all_inputs) else None
+        arguments, parameters = tensors_in(args), _parameters_of(function)
+        leaves = [*arguments, *parameters]
+        grad_inputs: list[Any] = [None] * len(leaves)
+        backward = CUDAGraph() if present and any(tensor.requires_grad for tensor in leaves) else None
         if backward is not None:
             with graph(backward, pool=memory, stream=side):
                 grad_inputs = _backward_of(function, args, outputs, allow_unused=allow_unused, grads=present)
@@ -204,9 +205,7 @@ def _captured(
         watch.use(forward.addresses() | read)
         reading = Reading(calls, number, watch.at(read), [tensor.detach() for tensor in flat], read)
         graphed.append(
-            Graphed(
-                all_inputs, len(tensors_in(args)), outputs, grad_outputs, grad_inputs, forward, backward, watch, reading
-            )
+            Graphed(arguments, parameters, outputs, grad_outputs, grad_inputs, forward, backward, watch, reading)
         )
     fired = {name: kind for each in graphed for name, kind in each.forward.fired().items()}
     if fired:
@@ -309,7 +308,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
             ctx.call = graphed.reading.begin()
-            copy_to_static(graphed.inputs[: graphed.argument_count], list(inputs[: graphed.argument_count]))
+            copy_to_static(graphed.arguments, list(inputs[: len(graphed.arguments)]))
             graphed.forward.replay()
             outputs = graphed.reading.results()
             ctx.mark_non_differentiable(
@@ -329,21 +328,20 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
 
     def replay(*args: Any) -> Any:
         tensors = tensors_like("make_graphed_callables", sample, args)
-        own = graphed.inputs[: graphed.argument_count]
         # as PyTorch's copy to where the graph reads, which autocast relies on
         tensors = [
             new.to(like.dtype) if new.dtype.category == like.dtype.category == 2 else new
-            for like, new in zip(own, tensors, strict=True)
+            for like, new in zip(graphed.arguments, tensors, strict=True)
         ]
-        check_form("make_graphed_callables", own, tensors)
-        for number, (own, new) in enumerate(zip(graphed.inputs, tensors, strict=False)):
+        check_form("make_graphed_callables", graphed.arguments, tensors)
+        for number, (own, new) in enumerate(zip(graphed.arguments, tensors, strict=True)):
             if new.requires_grad and not own.requires_grad:
                 raise ArgumentError(
                     f"make_graphed_callables: input {number} requires grad, and the sample of {describe(own)} did not: "
                     "pass samples that require grad where the inputs will"
                 )
         graphed.watch.check("call make_graphed_callables again, with the function or a module's copy without graphs")
-        results = iter(Replay.apply(*tensors, *graphed.inputs[graphed.argument_count :]))
+        results = iter(Replay.apply(*tensors, *graphed.parameters))
         return map_leaves(graphed.outputs, lambda leaf: next(results) if isinstance(leaf, TensorBase) else leaf)
 
     if not _is_module(function):

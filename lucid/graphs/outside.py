@@ -196,11 +196,9 @@ class Watch:
             tensor = watched.reference()
             if tensor is not None and tensor.array is not watched.array and is_own(tensor.array):
                 tensor.array = watched.array
-        for reference, grad in self._gradients:
-            tensor = reference()
-            if tensor is None or (current := grad_of(tensor)) is grad:
-                continue
-            if id(tensor) in assigned or (current is not None and is_own(current.array)):
+        for tensor, grad in self.gradients():
+            current = grad_of(tensor)
+            if current is not grad and (id(tensor) in assigned or (current is not None and is_own(current.array))):
                 tensor.stored_grad = grad
 
 

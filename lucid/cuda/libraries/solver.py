@@ -165,7 +165,8 @@ def cholesky(a: Array) -> tuple[Array, Array]:
 
 def slogdet(a: Array) -> tuple[Array, Array]:
     """Return the sign of each determinant, of size 1 or 0, and the logarithm of its size."""
-    return gpu.cupy().linalg.slogdet(a)
+    sign, size = gpu.cupy().linalg.slogdet(a)
+    return sign, size
 
 
 def det(a: Array) -> Array:
