@@ -259,34 +259,20 @@ class Launcher:
             bound.pack(bound.words, bound.start, *values)
             words, extra = bound.words, bound.extra
             places = tuple([(bound.places[position], number, offset) for position, number, offset in slots])
+            pack_last = last_packer(self._codes, last) if last else None
 
-            def again(addresses: Sequence[int]) -> None:
+            def again(addresses: Sequence[int], *last_values: Any) -> None:
                 runs = _driver or driver()
                 handle = (plain and handles.get(runs.device())) or find()
                 with lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
+                    if pack_last is not None:
+                        pack_last(words, *last_values)
                     try:
                         runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                     except RuntimeError as error:
                         retry(error, handle, extra)
-
-            return again if not last else with_last(bound, places, last)
-
-        def with_last(bound: Parameters, places: Sequence[Slot], count: int) -> Callable[..., None]:
-            words, pack_last = bound.words, last_packer(self._codes, count)
-
-            def again(addresses: Sequence[int], *last: Any) -> None:
-                runs = _driver or driver()
-                handle = (plain and handles.get(runs.device())) or find()
-                with lock:
-                    for place, number, offset in places:
-                        words[place] = addresses[number] + offset
-                    pack_last(words, *last)
-                    try:
-                        runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, bound.extra)
-                    except RuntimeError as error:
-                        retry(error, handle, bound.extra)
 
             return again
 
