@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
 from lucid.base import device as devices
@@ -90,10 +90,7 @@ def device(device: CudaDevice) -> Generator[None]:
     DeviceError
         On entry, if ``device`` is not a CUDA device, or no device of that index exists.
     """
-    if _means_nothing(device):
-        yield
-        return
-    with gpu.use_device(cuda_index(device)):
+    with nullcontext() if _means_nothing(device) else gpu.use_device(cuda_index(device)):
         yield
 
 

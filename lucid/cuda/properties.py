@@ -94,9 +94,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     >>> lucid.cuda.is_bf16_supported() == lucid.cuda.is_available()
     True
     """
-    if not gpu.is_available():
-        return False
-    return including_emulation or get_device_capability() >= BFLOAT16_IN_HARDWARE
+    return gpu.is_available() and (including_emulation or get_device_capability() >= BFLOAT16_IN_HARDWARE)
 
 
 def mem_get_info(device: CudaDevice = None) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -142,29 +142,22 @@ def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
 Framed = tuple[int, int, int, int, int]
 
 
-class FrameLaunch(NamedTuple):
-    """The launch that writes an array into a window: unit of copies, grid, block, dimensions, how many units."""
-
-    unit: str
-    launch: tuple[int, int]
-    dims: bytes
-    elements: int
-
-
 @lru_cache(REMEMBERED)
-def _frame_launch(dims: tuple[Framed, ...], itemsize: int, aligned: bool) -> FrameLaunch | None:
-    """Return the launch that writes an array into this window; None for too many dimensions."""
+def _frame_launch(
+    dims: tuple[Framed, ...], itemsize: int, aligned: bool
+) -> tuple[str, tuple[int, int], bytes, int] | None:
+    """Return the launch that writes an array into this window: unit of copies, grid and block, window, how many units.
+
+    None for too many dimensions.
+    """
     short: list[Framed] = []
-    for dim in dims:
-        size, start, step, have, stride = dim
+    for size, start, step, have, stride in dims:
         # whole dimensions go together with the one before
-        if short and (start, step, have) == (0, 1, size) and short[-1][4] == stride * size:
-            outer = short.pop()
-            if outer[2] == 1:
-                short.append((outer[0] * size, outer[1] * size, 1, outer[3] * size, stride))
-                continue
-            short.append(outer)
-        short.append(dim)
+        outer = short[-1] if short else (0, 0, 0, 0, 0)
+        if (start, step, have) == (0, 1, size) and (outer[2], outer[4]) == (1, stride * size):
+            short[-1] = (outer[0] * size, outer[1] * size, 1, outer[3] * size, stride)
+        else:
+            short.append((size, start, step, have, stride))
     if len(short) > constant("copying.cu", "MAX_DIMS"):
         return None
     size, start, step, have, stride = short[-1]
@@ -176,7 +169,7 @@ def _frame_launch(dims: tuple[Framed, ...], itemsize: int, aligned: bool) -> Fra
         short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
         short.append((size // per, start // per, 1, have // per, 1))
     count = math.prod([dim[0] for dim in short])
-    return FrameLaunch(UNITS[itemsize * per], launch_for(max(count, 1)), _spelled(short), count)
+    return UNITS[itemsize * per], launch_for(max(count, 1)), _spelled(short), count
 
 
 def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
@@ -185,11 +178,10 @@ def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
     frame = _frame_launch(dims, dtype.itemsize, address % VECTOR_BYTES == 0)
     if frame is None:
         return NotImplemented
+    unit, launch, window, count = frame
     out = empty(tuple([dim[0] for dim in dims]), dtype)
-    if frame.elements:
-        _frame[frame.unit](
-            *frame.launch, address, out.data.ptr, frame.dims, *bits_of(value, dtype), frame.elements
-        )  # fmt: skip
+    if count:
+        _frame[unit](*launch, address, out.data.ptr, window, *bits_of(value, dtype), count)
     return out
 
 

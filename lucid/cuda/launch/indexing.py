@@ -278,17 +278,11 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
     return True
 
 
-class Lines(NamedTuple):
-    """The lines of a walk, that is its elements without columns, and their positions, `along` elements apart."""
+def _lines(walk: Walk) -> tuple[Array, Array, Array, int]:
+    """Return the positions of the lines of a walk as they come and sorted, and the line of each sorted one.
 
-    position: Array
-    ordered: Array
-    order: Array
-    along: int
-
-
-def _lines(walk: Walk) -> Lines:
-    """Return the positions of the lines of a walk as they come and sorted, and the line of each sorted one."""
+    Lines are its elements without columns; the last number is how many elements positions are apart.
+    """
     dims = walk.dims[slice(*walk.lines)]
     # where lines move on by themselves, positions are offsets
     apart = 1 if any(dim[1] for dim in dims) else walk.along
@@ -296,7 +290,7 @@ def _lines(walk: Walk) -> Lines:
     position = cupy_functions().empty(inside.elements, np.int64)
     _offsets(inside, position, first=True)
     order = gpu.cupy().argsort(position, kind="stable")
-    return Lines(position, position[order], order, apart)
+    return position, position[order], order, apart
 
 
 def _last_only(table: Array, walk: Walk) -> Walk:
@@ -379,20 +373,19 @@ def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: 
         value = gpu.cupy().ascontiguousarray(value)
         steps = dense_strides(tuple([dim[0] for dim in walk.dims]))
         walk = walk._replace(dims=tuple([(*dim[:3], step) for dim, step in zip(walk.dims, steps, strict=True)]))
-    lines = _lines(walk)
+    position, ordered, order, apart = _lines(walk)
     columns = merged((*walk.dims[:start], *walk.dims[stop:]))
     own = merged(tuple([(size, 0, 0, step) for size, _, _, step in walk.dims[start:stop]]))
     step = own[0][3] if own else 0
-    across, count = math.prod([dim[0] for dim in columns]), lines.position.size
+    across, count = math.prod([dim[0] for dim in columns]), position.size
     windows = -(-count // constant("indexing.cu", "WINDOW"))
     carry = cupy_functions().empty((windows, across), table.dtype)
     grid = launch_for(windows * across)
     _add_sorted[name](
-        *grid, table.data.ptr, lines.ordered.data.ptr, lines.order.data.ptr, value.data.ptr, carry.data.ptr,
-        address_of(use_count), skipped, _flattened(columns), across, step, lines.along, count,
+        *grid, table.data.ptr, ordered.data.ptr, order.data.ptr, value.data.ptr, carry.data.ptr,
+        address_of(use_count), skipped, _flattened(columns), across, step, apart, count,
     )  # fmt: skip
     if windows > 1:
         _add_carries[name](
-            *grid, table.data.ptr, lines.ordered.data.ptr, carry.data.ptr, skipped, _flattened(columns), across,
-            lines.along, count,
+            *grid, table.data.ptr, ordered.data.ptr, carry.data.ptr, skipped, _flattened(columns), across, apart, count,
         )  # fmt: skip

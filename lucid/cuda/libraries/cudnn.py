@@ -64,12 +64,8 @@ class Key(NamedTuple):
     refused: tuple[str, ...]
 
 
-class BuiltGraph(NamedTuple):
-    """A graph that is ready to run, its inputs and outputs, and the bytes of memory that it needs beside."""
-
-    graph: Any
-    tensors: tuple[Any, ...]
-    workspace: int
+# A graph that is ready to run, its inputs and outputs, and the bytes of memory that it needs beside.
+BuiltGraph = tuple[Any, tuple[Any, ...], int]
 
 
 @cache
@@ -124,7 +120,7 @@ def _build(package: Any, key: Key, handle: Any) -> BuiltGraph | None:
     except (package.cudnnGraphNotSupportedError, RuntimeError, NotImplementedError, ValueError) as error:
         logger().info("cuDNN has no %s for %s: %s", key.operation, key.inputs, error)
         return None
-    return BuiltGraph(graph, (*inputs.values(), *outputs), int(graph.get_workspace_size()))
+    return graph, (*inputs.values(), *outputs), int(graph.get_workspace_size())
 
 
 def _layout(x: Array) -> Layout:
@@ -189,7 +185,8 @@ def run(
         built = _graphs[key]
     if built is None:
         return False
-    workspace = cupy_functions().empty(max(1, built.workspace), "u1")
-    addresses = {tensor: x.data.ptr for tensor, x in zip(built.tensors, arrays, strict=True)}
-    built.graph.execute(addresses, workspace.data.ptr, handle=handle)
+    graph, tensors, size = built
+    workspace = cupy_functions().empty(max(1, size), "u1")
+    addresses = {tensor: x.data.ptr for tensor, x in zip(tensors, arrays, strict=True)}
+    graph.execute(addresses, workspace.data.ptr, handle=handle)
     return True
