@@ -238,8 +238,7 @@ class Module:
         return self._function(name, match[1], [each.strip() for each in match[2].split(",")])
 
     def _function(self, name: str, kernel: str, arguments: Sequence[str] = ()) -> Function:
-        parameters = self._declared.parameters(kernel, arguments)
-        return Function(name, [_parameter(name, each) for each in parameters], self)
+        return Function(name, [_parameter(name, each) for each in self._declared.parameters(kernel, arguments)], self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)

@@ -44,17 +44,6 @@ def cuda_index(device: CudaDevice) -> int:
     return chosen.index
 
 
-def current_device() -> int:
-    """Index of the current CUDA device of this thread.
-
-    Raises
-    ------
-    CudaUnavailableError
-        If there is no CUDA device.
-    """
-    return gpu.current_device()
-
-
 def set_device(device: CudaDevice) -> None:
     """Make a CUDA device the current one of this thread; prefer the context manager `device`.
 

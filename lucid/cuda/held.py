@@ -42,8 +42,7 @@ def hold(array: Array, stream: Any, index: int) -> None:
         return
     release()
     with _lock:
-        use = _uses.setdefault(id(memory), _Use(memory))
-        use.streams[index, stream.ptr] = stream
+        _uses.setdefault(id(memory), _Use(memory)).streams[index, stream.ptr] = stream
 
 
 def release(*, wait: bool = False) -> None:

@@ -135,8 +135,7 @@ def _run(options: argparse.Namespace, console: Console) -> None:
     table = Table("file", "units", "kernels", "MB", "seconds", title=f"Built by NVRTC {nvrtc.version}")
     with Progress(console=console) as progress:
         for architecture in options.arch:
-            task = progress.add_task(architecture, total=len(chosen))
-            advance = partial(progress.advance, task)
+            advance = partial(progress.advance, progress.add_task(architecture, total=len(chosen)))
             table.add_row(*_build(nvrtc, architecture, chosen, out, options.jobs, advance))
     console.print(table)
     console.print(f"written to {out}", highlight=False, soft_wrap=True)

@@ -303,8 +303,7 @@ def _last_only(table: Array, walk: Walk) -> Walk:
     lines = walk.dims[start:stop]
     steps = dense_strides(tuple([dim[0] for dim in lines]))
     dims = [(dim[0], 0, step, dim[3]) for dim, step in zip(lines, steps, strict=True)]
-    whole = (*walk.dims[:start], *dims, *walk.dims[stop:])
-    return Walk(whole, position, table.size, apart, False, walk.lines)
+    return Walk((*walk.dims[:start], *dims, *walk.dims[stop:]), position, table.size, apart, False, walk.lines)
 
 
 # ---- sums ----
@@ -353,8 +352,7 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
     launch, dims, count = plan
     if not count:
         return True
-    ordered = are_deterministic_algorithms_enabled() and dtype.kind in "fV"
-    if name not in ATOMIC or (ordered and array is not None):
+    if name not in ATOMIC or (array is not None and dtype.kind in "fV" and are_deterministic_algorithms_enabled()):
         array = cupy_functions().full(count, value, dtype) if array is None else array
         _add_in_order(name, table, walk, array, use_count, skipped)
         return True
@@ -369,14 +367,14 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
 
 def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: Array | None, skipped: int) -> None:
     start, stop = walk.lines
-    if len(merged(tuple([(size, 0, 0, step) for size, _, _, step in walk.dims[start:stop]]))) > 1:
+    if len(merged([(dim[0], dim[3]) for dim in walk.dims[start:stop]])) > 1:
         value = gpu.cupy().ascontiguousarray(value)
         steps = dense_strides(tuple([dim[0] for dim in walk.dims]))
         walk = walk._replace(dims=tuple([(*dim[:3], step) for dim, step in zip(walk.dims, steps, strict=True)]))
     position, ordered, order, apart = _lines(walk)
     columns = merged((*walk.dims[:start], *walk.dims[stop:]))
-    own = merged(tuple([(size, 0, 0, step) for size, _, _, step in walk.dims[start:stop]]))
-    step = own[0][3] if own else 0
+    own = merged([(dim[0], dim[3]) for dim in walk.dims[start:stop]])
+    step = own[0][1] if own else 0
     across, count = math.prod([dim[0] for dim in columns]), position.size
     windows = -(-count // constant("indexing.cu", "WINDOW"))
     carry = cupy_functions().empty((windows, across), table.dtype)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 from lucid.cuda.source.signature import constant
 from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
 
@@ -352,5 +352,5 @@ class Arrays:
         Instead of the factor, a float64 number on their device may be given, `scale`, by which they are divided:
         multiplied by what 1 divided by it is.
         """
-        device, at = overflow.data.device_id, 0 if scale is None else scale.data.ptr
-        return self._change(lambda table: table.device == device, _unscale, factor, at, overflow.data.ptr)
+        device, flag = overflow.data.device_id, overflow.data.ptr
+        return self._change(lambda table: table.device == device, _unscale, factor, address_of(scale), flag)

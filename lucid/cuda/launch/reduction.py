@@ -14,7 +14,7 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from lucid.base.arrays import Array
 
@@ -80,7 +80,7 @@ class Reduction:
         The file in `kernels`, and the op there.
     gathers : callable
         ``gathers(dtype)`` gives the bytes of the op's accumulator.
-    dtypes : iterable of str
+    dtypes : collection of str
         The C types that it takes.
     ordered : bool
         Whether the op wants to know the indices of elements; then there may be only one axis.
@@ -96,14 +96,13 @@ class Reduction:
         stem: str,
         op: str,
         gathers: Callable[[Any], int],
-        dtypes: Iterable[str] = FLOATS,
+        dtypes: Collection[str] = FLOATS,
         *,
         ordered: bool = False,
     ) -> None:
         self.ordered = ordered
-        names = set(dtypes)
         self.instances = {
-            dtype: ((name, f"lucid::{op}"), gathers(dtype)) for dtype, name in C_TYPES.items() if name in names
+            dtype: ((name, f"lucid::{op}"), gathers(dtype)) for dtype, name in C_TYPES.items() if name in dtypes
         }
         known = tuple([instance for instance, _ in self.instances.values()])
         self.rows = Kernel(stem, "lucid::reduce_rows", known)

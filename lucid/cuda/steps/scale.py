@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.launch.kernels import Kernel, address_of
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -45,6 +45,5 @@ def update_scale(
         Whether an overflow was found elsewhere.
     """
     with gpu.use_device(gpu.device_index(scale)):
-        flag = 0 if overflow is None else overflow.data.ptr
-        addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, flag)
+        addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, address_of(overflow))
         _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, LEAST, MOST)
