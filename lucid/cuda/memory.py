@@ -154,13 +154,11 @@ class Pool:
 
     def used_bytes(self) -> int:
         """Return how many bytes arrays hold."""
-        with gpu.use_device(self.device):
-            return int(self._raw.used_bytes())
+        return int(gpu.run_on(self.device, self._raw.used_bytes))
 
     def total_bytes(self) -> int:
         """Return how many bytes there are, in use or for the next replay."""
-        with gpu.use_device(self.device):
-            return int(self._raw.total_bytes())
+        return int(gpu.run_on(self.device, self._raw.total_bytes))
 
     def __repr__(self) -> str:
         return f"<memory of cuda:{self.device} for CUDA graphs: {self.total_bytes():,} bytes>"
@@ -208,8 +206,7 @@ def memory_allocated(device: CudaDevice = None) -> int:
     if not gpu.is_available():
         return 0
     index = cuda_index(device)
-    with gpu.use_device(index):
-        return _used_bytes(index)
+    return gpu.run_on(index, _used_bytes, index)
 
 
 def memory_reserved(device: CudaDevice = None) -> int:
@@ -299,5 +296,4 @@ def empty_cache() -> None:
     """
     release(wait=True)
     for index in range(gpu.device_count()):
-        with gpu.use_device(index):
-            _pool().free_all_blocks()
+        gpu.run_on(index, _pool().free_all_blocks)

@@ -107,8 +107,7 @@ def mem_get_info(device: CudaDevice = None) -> tuple[int, int]:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    with gpu.use_device(cuda_index(device)):
-        free, total = gpu.cupy().cuda.runtime.memGetInfo()
+    free, total = gpu.run_on(cuda_index(device), gpu.cupy().cuda.runtime.memGetInfo)
     return int(free), int(total)
 
 

@@ -94,8 +94,7 @@ class Stream(OfProcess):
 
     def synchronize(self) -> None:
         """Wait until everything queued so far is done."""
-        with gpu.use_device(cuda_index(self.device)):
-            self.raw.synchronize()
+        gpu.run_on(cuda_index(self.device), self.raw.synchronize)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Event, a new one if None, that is reached when everything queued here so far is done."""

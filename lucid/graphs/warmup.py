@@ -101,18 +101,13 @@ def _compile_ahead(run: Callable[[], None]) -> None:
     """Compile the kernels that `run` would launch, on all cores; up to the first call that cannot be captured."""
     index = gpu.current_device()
     runs = kernels.driver()
-
-    def compile(unit: kernels.Unit) -> None:
-        with gpu.use_device(index):
-            runs.compile(unit)
-
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lucid-compile") as threads, waiting:
         if captures:
             # a capture begins by waiting for the device, which would end that of another thread
             return
         # what fails here fails again, or not, where it counts: in the run that follows
         with suppress(Exception), graph(CUDAGraph()):
-            captures[get_ident()].ahead = lambda unit: threads.submit(compile, unit)
+            captures[get_ident()].ahead = lambda unit: threads.submit(gpu.run_on, index, runs.compile, unit)
             run()
 
 

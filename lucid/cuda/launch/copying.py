@@ -69,11 +69,9 @@ def _joined(parts: Sequence[Array | None], lengths: tuple[int, ...], outer: int,
     contiguous = gpu.cupy().ascontiguousarray
     arrays = [part if part is None or part.flags.c_contiguous else contiguous(part) for part in parts]
     pointers = list(map(address_of, arrays))
-    addresses = 0
-    for pointer in pointers:
-        addresses |= pointer
+    aligned = not any(pointer % VECTOR_BYTES for pointer in pointers)
     rows_of = _rows_of if len(parts) <= MOST_PARTS else _rows_of.__wrapped__
-    unit, rows = rows_of(lengths, outer, out.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+    unit, rows = rows_of(lengths, outer, out.dtype.itemsize, aligned)
     launch, most = _join[unit], constant("copying.cu", "MAX_PARTS")
     for k, (grid, block, numbers) in enumerate(rows):
         some = pointers[k * most : (k + 1) * most]

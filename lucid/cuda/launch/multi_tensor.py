@@ -97,8 +97,7 @@ def dense(array: Array) -> Array:
     """Return an array as kernels read it: itself, or a contiguous copy."""
     if array._c_contiguous:  # noqa: SLF001
         return array
-    with gpu.use_device(gpu.device_index(array)):
-        return gpu.cupy().ascontiguousarray(array)
+    return gpu.run_on(gpu.device_index(array), gpu.cupy().ascontiguousarray, array)
 
 
 class Table(NamedTuple):

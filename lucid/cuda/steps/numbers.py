@@ -80,8 +80,8 @@ class SettingsMemory:
         if values == self._written:
             return
         padding = [0.0] * (constant("numbers.cu", "MOST_SETTINGS") - len(values))
-        with gpu.use_device(self._device):
-            _write_settings[()](1, 32, *values, *padding, len(values), self.array.data.ptr)
+        launch = _write_settings[()]
+        gpu.run_on(self._device, launch, 1, 32, *values, *padding, len(values), self.array.data.ptr)
         self._written = list(values)
 
     def take(self, settings: StepSettings) -> None:

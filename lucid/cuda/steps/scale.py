@@ -44,6 +44,6 @@ def update_scale(
     bad : bool
         Whether an overflow was found elsewhere.
     """
-    with gpu.use_device(gpu.device_index(scale)):
-        addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, address_of(overflow))
-        _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, LEAST, MOST)
+    addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, address_of(overflow))
+    numbers = bad, growth, backoff, interval, LEAST, MOST
+    gpu.run_on(gpu.device_index(scale), _update_scale[()], 1, 1, *addresses, *numbers)
