@@ -149,7 +149,7 @@ class Event(OfProcess):
         If both ``enable_timing`` and ``interprocess`` are asked for.
     """
 
-    __slots__ = ("_blocking", "_interprocess", "device", "raw", "timing")
+    __slots__ = ("_settings", "device", "raw", "timing")
 
     device: device | None
     raw: Any
@@ -163,8 +163,7 @@ class Event(OfProcess):
             )
         gpu.cupy()
         self.timing = enable_timing
-        self._blocking = blocking
-        self._interprocess = interprocess
+        self._settings = {"block": blocking, "disable_timing": not enable_timing, "interprocess": interprocess}
         self.device = None
         self.raw = None
 
@@ -181,9 +180,7 @@ class Event(OfProcess):
             raise DeviceError(f"Event: recorded on {self.device} before, so not on {target.device}; make a new event")
         with gpu.use_device(cuda_index(target.device)):
             if self.raw is None:
-                self.raw = gpu.cupy().cuda.Event(
-                    block=self._blocking, disable_timing=not self.timing, interprocess=self._interprocess
-                )
+                self.raw = gpu.cupy().cuda.Event(**self._settings)
                 self.device = target.device
             self.raw.record(target.raw)
 
