@@ -183,7 +183,8 @@ def _pool() -> Any:
 
 
 def _used_bytes(index: int) -> int:
-    return int(_pool().used_bytes()) + sum([pool.used_bytes() for pool in list(_graph_pools) if pool.device == index])
+    of_graphs = [pool.used_bytes() for pool in list(_graph_pools) if pool.device == index]
+    return int(gpu.run_on(index, _pool().used_bytes)) + sum(of_graphs)
 
 
 def memory_allocated(device: CudaDevice = None) -> int:
@@ -205,8 +206,7 @@ def memory_allocated(device: CudaDevice = None) -> int:
     """
     if not gpu.is_available():
         return 0
-    index = cuda_index(device)
-    return gpu.run_on(index, _used_bytes, index)
+    return _used_bytes(cuda_index(device))
 
 
 def memory_reserved(device: CudaDevice = None) -> int:
@@ -232,10 +232,8 @@ def memory_reserved(device: CudaDevice = None) -> int:
     if not gpu.is_available():
         return 0
     index = cuda_index(device)
-    with gpu.use_device(index):
-        return int(_pool().total_bytes()) + sum(
-            [pool.total_bytes() for pool in list(_graph_pools) if pool.device == index]
-        )
+    of_graphs = [pool.total_bytes() for pool in list(_graph_pools) if pool.device == index]
+    return int(gpu.run_on(index, _pool().total_bytes)) + sum(of_graphs)
 
 
 def max_memory_allocated(device: CudaDevice = None) -> int:
@@ -262,9 +260,8 @@ def max_memory_allocated(device: CudaDevice = None) -> int:
     if not gpu.is_available():
         return 0
     index = cuda_index(device)
-    with gpu.use_device(index):
-        _watch_peak(index)
-        return _watch.peak(index, _used_bytes(index))
+    _watch_peak(index)
+    return _watch.peak(index, _used_bytes(index))
 
 
 def reset_peak_memory_stats(device: CudaDevice = None) -> None:
@@ -283,9 +280,8 @@ def reset_peak_memory_stats(device: CudaDevice = None) -> None:
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
     index = cuda_index(device)
-    with gpu.use_device(index):
-        _watch_peak(index)
-        _watch.restart(index, _used_bytes(index))
+    _watch_peak(index)
+    _watch.restart(index, _used_bytes(index))
 
 
 def empty_cache() -> None:

@@ -337,8 +337,7 @@ class Kernel:
         KernelError
             If the kernel is not declared for these template arguments.
         """
-        launcher = self._launchers.get(arguments)
-        return launcher if launcher is not None else self._prepare(arguments)
+        return self._launchers.get(arguments) or self._prepare(arguments)
 
     def expression(self, instance: tuple[str, ...]) -> str:
         """C++ name of an instance.
