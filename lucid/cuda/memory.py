@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import threading
 from collections import deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -19,7 +18,7 @@ from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import release
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from contextlib import AbstractContextManager
 
     from lucid.cuda.devices import CudaDevice
 
@@ -125,11 +124,9 @@ class Pool:
         self.workspaces: WeakValueDictionary[int, Any] = WeakValueDictionary()
         _graph_pools.add(self)
 
-    @contextmanager
-    def used(self) -> Generator[None]:
+    def used(self) -> AbstractContextManager[None]:
         """Context manager that allocates new arrays of this thread from this memory."""
-        with gpu.cupy().cuda.using_allocator(self._malloc):
-            yield
+        return gpu.cupy().cuda.using_allocator(self._malloc)
 
     def _malloc(self, size: int) -> Any:
         pointer = self._raw.malloc(size)

@@ -191,9 +191,7 @@ class Elementwise:
 
     def _of_two(self) -> Callable[[Any, Any], Any]:
         bound: dict[Any, Bound] = {}
-        make, device = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice
-        beside: dict[Any, Bound] = {}
-        ndarray = gpu.cupy().ndarray
+        make, device, ndarray = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice, gpu.cupy().ndarray
 
         def with_number(x: Any, y: Any) -> Any:
             first = type(x) is ndarray
@@ -204,7 +202,7 @@ class Elementwise:
             if recordings or memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
                 raise TypeError
             form = dtype, array.shape, None if array._c_contiguous else array.strides, first  # noqa: SLF001
-            shape, made, aligned, general = beside.get(form) or self._bind(beside, form, (x, y))
+            shape, made, aligned, general = bound.get(form) or self._bind(bound, form, (x, y))
             out = make(shape, made)
             address, target = memory.ptr, out.data.ptr
             launch = general if (address | target) % VECTOR_BYTES else aligned

@@ -238,9 +238,7 @@ def _looked_at() -> Generator[None]:
         raise no_convergence() from error
 
 
-@contextlib.contextmanager
-def _converging(a: Array) -> Generator[None]:
-    """Check the input of an iteration, and the status that the library returns."""
+def _converging(a: Array) -> contextlib.AbstractContextManager[None]:
+    """Check the input of an iteration, and in the context the status that the library returns."""
     check_finite(a)
-    with _looked_at():
-        yield
+    return _looked_at()
