@@ -20,6 +20,7 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
+from lucid.cuda.launch.plans import remember
 from lucid.cuda.source.signature import constant
 from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
 
@@ -269,12 +270,7 @@ class Arrays:
                 for array, memory in zip(arrays, memories, strict=True)
             ]
         )
-        layout = _layouts.get(key)
-        if layout is None:
-            if len(_layouts) >= _MOST_LAYOUTS:
-                _layouts.clear()
-            layout = _layouts[key] = _Layout(arrays)
-        self._layout = layout
+        self._layout = layout = _layouts.get(key) or remember(_layouts, key, _Layout(arrays), _MOST_LAYOUTS)
         self.dtypes, self.devices = layout.dtypes, layout.devices
 
     def repetitions(self) -> set[int]:

@@ -255,9 +255,9 @@ def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def remember(table: dict[K, V], key: K, value: V) -> V:
-    """Return a value after keeping it in a table, which begins anew where it is full."""
-    if len(table) >= REMEMBERED:
+def remember(table: dict[K, V], key: K, value: V, most: int | None = None) -> V:
+    """Return a value after keeping it in a table, which begins anew where it is full; of `REMEMBERED` by default."""
+    if len(table) >= (most or REMEMBERED):
         table.clear()
     table[key] = value
     return value

@@ -66,9 +66,6 @@ class Factor(NamedTuple):
     address: int
 
 
-_factors: dict[tuple[float, type], Factor] = {}
-
-
 @planned
 def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
     """Return ``alpha * a @ b + beta * out`` of CuPy arrays, by the rules of ``numpy.matmul``.
@@ -291,15 +288,11 @@ def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[produc
     return merged(zip(stack, *steps, dense_strides(stack, size), strict=True))[::-1] or [(1, 0, 0, 0)]
 
 
+@functools.lru_cache
 def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
     """Return a factor in host memory, read by cuBLAS at the time of the call."""
-    factor = _factors.get((value, form))
-    if factor is None:
-        number = np.array(value, form)
-        factor = Factor(number, number.ctypes.data)
-        if value in {0.0, 1.0}:
-            _factors[value, form] = factor
-    return factor
+    number = np.array(value, form)
+    return Factor(number, number.ctypes.data)
 
 
 # ---- in a capture, where CuPy refuses all of cuBLAS, so that it is called past CuPy ----

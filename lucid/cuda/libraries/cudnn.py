@@ -17,7 +17,7 @@ from lucid.backends import cudnn as switch
 from lucid.backends.cuda import matmul
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.base.locks import new_lock
+from lucid.base.locks import Once
 from lucid.base.log import logger
 from lucid.cuda.launch.kernels import C_TYPES
 
@@ -81,8 +81,7 @@ def _package() -> Any:
 
 
 _handles: dict[tuple[int, int], Any] = {}
-_graphs: dict[Key, BuiltGraph | None] = {}
-_lock = new_lock()
+_graphs: Once[Key, BuiltGraph | None] = Once()
 
 
 def _handle(package: Any, device: int, stream: int) -> Any:
@@ -179,10 +178,7 @@ def run(
         tuple(refused),
     )
     handle = _handle(package, key.device, gpu.current_stream().ptr)
-    with _lock:
-        if key not in _graphs:
-            _graphs[key] = _build(package, key, handle)
-        built = _graphs[key]
+    built = _graphs(key, lambda: _build(package, key, handle))
     if built is None:
         return False
     graph, tensors, size = built
