@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["GradScaler"]
 
 
+# Of state dicts, in the order of `GradScaler._constants`.
+CONSTANTS = ("growth_factor", "backoff_factor", "growth_interval")
+
+
 class GradScalerError(LucidError, RuntimeError, AssertionError):
     """`GradScaler` methods were called in an order that makes no sense."""
 
@@ -401,13 +405,8 @@ class GradScaler:
         if not self._enabled:
             return {}
         scale, tracker = self._read()
-        return {
-            "scale": scale,
-            "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor,
-            "growth_interval": self._growth_interval,
-            "_growth_tracker": tracker,
-        }
+        constants = dict(zip(CONSTANTS, self._constants(), strict=True))
+        return {"scale": scale, **constants, "_growth_tracker": tracker}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, here or in PyTorch.
@@ -427,8 +426,7 @@ class GradScaler:
             raise GradScalerError(
                 "GradScaler.load_state_dict: the state dict is empty: it was saved from a scaler with enabled=False"
             )
-        names = ("scale", "growth_factor", "backoff_factor", "growth_interval")
-        scale, growth, backoff, interval = (state_dict[name] for name in names)
+        scale, growth, backoff, interval = (state_dict[name] for name in ("scale", *CONSTANTS))
         tracker = state_dict["_growth_tracker"]
         self._check(scale, growth, backoff, interval)
         self._write(float(scale), tracker)

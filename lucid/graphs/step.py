@@ -173,9 +173,8 @@ class GraphedStep:
         self._step = step
         self._warmup, self._remaining = warmup, warmup
         self._pool = pool
-        self._device = pool.device
         self._stream = Stream()
-        self._inputs = map_leaves(inputs, partial(static_input, "graphed_step", self._device))
+        self._inputs = map_leaves(inputs, partial(static_input, "graphed_step", pool.device))
         self._leaves = tensors_in(self._inputs)
         self._parts: list[Capture | OutsideCall] = []
         self._outputs: Any = None
@@ -200,7 +199,7 @@ class GraphedStep:
 
     def __call__(self, *inputs: Any) -> Any:
         """Return the result of the step for `inputs`."""
-        check_replay("graphed_step", self._device)
+        check_replay("graphed_step", self._pool.device)
         tensors = tensors_like("graphed_step", self._inputs, inputs)
         check_form("graphed_step", self._leaves, tensors)
         if self._watch is not None and self._gradients is not None:
@@ -247,7 +246,7 @@ class GraphedStep:
         return lambda array: self._pool.holds(array) or is_used(array)
 
     def _capture(self) -> None:
-        watch = Watch(self._device)
+        watch = Watch(self._pool.device)
         parts: list[Capture | OutsideCall] = []
         captures: list[Capture] = []
         # by `id`, the tensors whose gradient hooks between the parts have changed
