@@ -76,11 +76,8 @@ def copy_to_static(static: list[Any], inputs: list[Any]) -> None:
     """Copy inputs of the right form to the graph's own, on the current stream."""
     memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
     held = {id(own.array.data.mem) for own in static}
-    if any(
-        id(x.array.data.mem) in held and x.array is not own.array
-        for own, x in zip(static, inputs, strict=True)
-        if x.is_cuda
-    ):
+    pairs = zip(static, inputs, strict=True)
+    if any(x.is_cuda and id(x.array.data.mem) in held and x.array is not own.array for own, x in pairs):
         # one that lies where another one is copied to
         inputs = [wrap(x.array).clone() for x in inputs]
     for own, other in zip(static, inputs, strict=True):

@@ -89,17 +89,16 @@ class LaunchPlan:
             addresses.append(array.data.ptr)
             step(addresses)
             return array
-        arrays = operands
         for shape, dtype in self.made:
             array = make(shape, dtype)
-            arrays.append(array)
+            operands.append(array)
             addresses.append(array.data.ptr)
         for step in self.steps:
             step(addresses)
         result = self.result
         if type(result) is int:
-            return arrays[result]
-        return tuple([None if number is None else arrays[number] for number in result])
+            return operands[result]
+        return tuple([None if number is None else operands[number] for number in result])
 
 
 class NotPlannedError(Exception):

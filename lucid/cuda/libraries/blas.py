@@ -255,7 +255,9 @@ def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[
             addresses[out] + out_skip, *rest,
         )  # fmt: skip
         device = device_of()
-        handle = _handles.of_device.get(device) or _handles.find(device)
+        handle = _handles.of_device.get(device)
+        if handle is None:
+            handle = _handles.of_device[device] = gpu.cupy().cuda.device.get_cublas_handle()
         _product(cublas, handle, values)
 
     return again
@@ -266,11 +268,6 @@ class _Handles(threading.local):
 
     def __init__(self) -> None:
         self.of_device: dict[int, int] = {}
-
-    def find(self, device: int) -> int:
-        """Return the handle of the current device, and remember it."""
-        handle = self.of_device[device] = gpu.cupy().cuda.device.get_cublas_handle()
-        return handle
 
 
 _handles = _Handles()
