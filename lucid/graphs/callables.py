@@ -14,10 +14,9 @@ from lucid.autograd.entry import grad as gradients_of
 from lucid.autograd.function import Function, once_differentiable
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.base import gpu
-from lucid.cuda.streams import Stream, current_stream
-from lucid.cuda.streams import stream as use_stream
+from lucid.cuda.streams import Stream
 from lucid.errors import ArgumentError, CaptureError, HookError, InplaceError, SettingError, warn
-from lucid.graphs.graph import CUDAGraph, checked_pool, graph
+from lucid.graphs.graph import CUDAGraph, beside, checked_pool, graph
 from lucid.graphs.outside import Watch, holding
 from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in, tensors_like
 from lucid.ops.creation.filling import zeros_like
@@ -118,15 +117,11 @@ def make_graphed_callables(
     memory = checked_pool(pool)
     device = gpu.current_device()
     inputs = [map_leaves(each, partial(static_input, "make_graphed_callables", device)) for each in samples]
-    before, side = current_stream(), Stream()
-    side.wait_stream(before)
-    try:
-        with use_stream(side):
-            for function, args in zip(functions, inputs, strict=True):
-                for _ in range(num_warmup_iters):
-                    _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
-    finally:
-        before.wait_stream(side)
+    side = Stream()
+    with beside(side):
+        for function, args in zip(functions, inputs, strict=True):
+            for _ in range(num_warmup_iters):
+                _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
     graphed = _captured(functions, inputs, side, memory, allow_unused=allow_unused_input)
     made = tuple(
         _replaying(function, args, each) for function, args, each in zip(functions, inputs, graphed, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from pickle import PicklingError
 from threading import get_ident
@@ -12,6 +13,7 @@ from weakref import WeakValueDictionary, finalize
 from lucid.arguments import shown
 from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread, waiting
+from lucid.base.interrupts import uninterrupted
 from lucid.cuda.devices import synchronize
 from lucid.cuda.libraries.blas import prepare_capture
 from lucid.cuda.memory import Pool
@@ -306,6 +308,19 @@ def recording(pool: Pool) -> Generator[None]:
     prepare_capture()
     with noting(), pool.used():
         yield
+
+
+@contextmanager
+def beside(side: Stream) -> Generator[None]:
+    """Context for work on another stream: behind what is queued here, and ahead of what comes."""
+    before = current_stream()
+    side.wait_stream(before)
+    try:
+        with use_stream(side):
+            yield
+    finally:
+        # a Ctrl-C here would leave what is queued there unordered with what comes
+        uninterrupted(partial(before.wait_stream, side))
 
 
 _streams: WeakValueDictionary[tuple[int, int], Any] = WeakValueDictionary()

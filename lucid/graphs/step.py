@@ -12,12 +12,10 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
-from lucid.base.interrupts import uninterrupted
-from lucid.cuda.streams import Stream, current_stream
-from lucid.cuda.streams import stream as use_stream
+from lucid.cuda.streams import Stream
 from lucid.errors import ArgumentError, CaptureError, SettingError, warn
 from lucid.graphs.capture import Capture
-from lucid.graphs.graph import check_replay, checked_pool, recording
+from lucid.graphs.graph import beside, check_replay, checked_pool, recording
 from lucid.graphs.outside import Gradients, Watch, holding
 from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
 from lucid.nn.hooking.tables import calls_noted
@@ -225,20 +223,13 @@ class GraphedStep:
 
     def _run_or_capture(self) -> Any:
         """Return the result of a step, run, or captured and launched, on this object's stream."""
-        before, side = current_stream(), self._stream
-        side.wait_stream(before)
-        try:
-            with use_stream(side):
-                if self._remaining:
-                    outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
-                    self._remaining -= 1
-                else:
-                    self._capture()
-                    outputs = self._outputs
-        finally:
-            # a Ctrl-C here would leave what is queued there unordered with what comes
-            uninterrupted(partial(before.wait_stream, side))
-        return outputs
+        with beside(self._stream):
+            if not self._remaining:
+                self._capture()
+                return self._outputs
+            outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
+            self._remaining -= 1
+            return outputs
 
     def _own(self, addresses: set[int]) -> Callable[[Any], bool]:
         """Return a test of whether captured work made or uses an array, by the addresses in the graph."""
