@@ -211,7 +211,7 @@ class Module:
     def _load(self, which: str | None) -> dict[str, int]:
         signatures = {each: self._functions[each].signature for each in (self._plain if which is None else (which,))}
         stem = re.sub(r"\W", "_", self._name, flags=re.ASCII)
-        return kernels.load(Unit(self._name, stem, self._source, signatures))
+        return kernels.driver().load(Unit(self._name, stem, self._source, signatures))
 
     def get_function(self, name: str) -> Function:
         """Return the kernel of that name.

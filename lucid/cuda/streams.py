@@ -188,8 +188,7 @@ class Event(OfProcess):
         """Let work queued from now on on ``stream``, the current one if None, start only when this event is reached."""
         if self.raw is not None:
             target = current_stream() if stream is None else stream
-            with gpu.use_device(cuda_index(target.device)):
-                target.raw.wait_event(self.raw)
+            gpu.run_on(cuda_index(target.device), target.raw.wait_event, self.raw)
 
     def query(self) -> bool:
         """Whether the mark is reached."""

@@ -206,11 +206,9 @@ class Elementwise:
             out = make(shape, made)
             address, target = memory.ptr, out.data.ptr
             launch = general if (address | target) % VECTOR_BYTES else aligned
-            if launch is None:
-                return out
-            if first:
+            if launch is not None and first:
                 launch((target, address), number)
-            else:
+            elif launch is not None:
                 launch((target,), number, address, 0)
             return out
 

@@ -224,11 +224,9 @@ class Launcher:
             code = int(getattr(error, "status", 0))
             if runs.recovers(code):
                 try:
-                    runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
+                    return runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                 except RuntimeError as second:
                     code = int(getattr(second, "status", code))
-                else:
-                    return
             words = runs.failure(code)
             if min(gx, gy, gz, bx, by, bz) < 1:
                 words += "; a launch has at least one block and one thread"
@@ -410,14 +408,3 @@ def _handle(stem: str, group: str | None, name: str) -> int:
 def address_of(x: Array | None) -> int:
     """Return a kernel's argument for an array; 0 for none."""
     return 0 if x is None else x.data.ptr
-
-
-def load(unit: Unit) -> dict[str, int]:
-    """Return the handles of the kernels of a unit on the current device, by their C++ names.
-
-    Raises
-    ------
-    KernelError
-        If it does not compile.
-    """
-    return driver().load(unit)

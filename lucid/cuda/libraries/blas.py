@@ -141,8 +141,7 @@ def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, be
         return NotImplemented
     if x is None or not beta:
         return matmul(a, b, alpha=alpha)
-    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
+    out = empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:-1], b.shape[-1]), a.dtype)
     if converted(x, a.dtype, out) is NotImplemented:
         not_planned()
         out[...] = x
