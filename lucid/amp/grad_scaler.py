@@ -340,9 +340,9 @@ class GradScaler:
 
     def _update_on_device(self, state: _DeviceState) -> None:
         """Update the factor on its device, without waiting."""
-        found = self._overflows.values()
-        flags = [cast("Any", each).to(state.scale.device) for each in found if isinstance(each, TensorBase)]
-        bad = any(each for each in found if not isinstance(each, TensorBase))
+        overflows = self._overflows.values()
+        flags = [cast("Any", each).to(state.scale.device) for each in overflows if isinstance(each, TensorBase)]
+        bad = any(each for each in overflows if not isinstance(each, TensorBase))
         for tensor in state:
             version_of(tensor)[0] += 1
         overflow = reduce(operator.add, flags).array if flags else None

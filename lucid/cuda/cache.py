@@ -139,7 +139,7 @@ def keep(name: str, content: bytes) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Generator[BinaryIO]:
-    """Open a file that is at `path` once it is whole and on the disk: whoever reads sees what was there, or all of it.
+    """Open a file that replaces the one at `path` once it is whole and on the disk, so that nobody reads a part of it.
 
     Raises
     ------

@@ -96,7 +96,7 @@ class Capture:
         self.graph: Any = None
 
     def begin(self) -> None:
-        """Have the current stream record the work that this thread queues on it; `abandon` it where that raises."""
+        """Have the current stream record the work that this thread queues on it; `abandon` it if that raises."""
         self.stream = gpu.current_stream()
         # before it begins, so that an interrupt between the two leaves nothing that `abandon` does not end
         captures[get_ident()] = self

@@ -312,7 +312,7 @@ def recording(pool: Pool) -> Generator[None]:
 
 @contextmanager
 def beside(side: Stream) -> Generator[None]:
-    """Context for work on another stream: behind what is queued here, and ahead of what comes."""
+    """Context for work on another stream: behind that queued here before, and ahead of that queued here later."""
     before = current_stream()
     side.wait_stream(before)
     try:

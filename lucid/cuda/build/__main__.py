@@ -50,7 +50,7 @@ def units(dtypes: Sequence[str] = tuple(_DTYPES)) -> list[Unit]:
 def _build(
     nvrtc: Compiler, architecture: str, chosen: Sequence[Unit], out: Path, jobs: int, advance: Callable[[], None]
 ) -> tuple[str, ...]:
-    """Compile units for one architecture into its archive, so many at once; return what there is to tell of it."""
+    """Compile units for one architecture into its archive, so many at once; return a row of the table."""
     started = time.perf_counter()
 
     def one(each: Unit) -> archive.Entry:

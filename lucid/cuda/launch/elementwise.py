@@ -324,10 +324,10 @@ class Elementwise:
             return None
         width = VECTOR_BYTES // dtype.itemsize
         made = self.out or dtype
-        found = layouts_of([_form(x) for x in operands], _form(out), made.itemsize, width)
-        if found is None:
+        walked = layouts_of([_form(x) for x in operands], _form(out), made.itemsize, width)
+        if walked is None:
             return None
-        shape, *layouts = found
+        shape, *layouts = walked
         packed, single = self.instances[dtype]
         return shape, made, [(self.kernel[packed if layout.packed else single], layout) for layout in layouts]
 

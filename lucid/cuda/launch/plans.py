@@ -255,7 +255,7 @@ def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def remember(table: dict[K, V], key: K, value: V, most: int | None = None) -> V:
-    """Return a value after keeping it in a table, which begins anew where it is full; of `REMEMBERED` by default."""
+    """Return a value after keeping it in a table that begins anew if it is full: of `REMEMBERED` by default."""
     if len(table) >= (most or REMEMBERED):
         table.clear()
     table[key] = value
