@@ -140,11 +140,9 @@ class Elementwise:
                 addresses |= address
                 layouts += (operand.shape, operand.strides)
                 values += (address, 0)
-        if dtype is None:
-            if out is None:
-                return NotImplemented
+        if dtype is None and out is not None:
             dtype = out.dtype
-        if dtype not in self.dtypes or (fractions and dtype.kind in "biu"):
+        if dtype is None or dtype not in self.dtypes or (fractions and dtype.kind in "biu"):
             return NotImplemented
         key = (dtype, *layouts)
         known = self.launches.get(key) or self._prepare(key, operands, out)

@@ -222,16 +222,13 @@ def note(values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None
         recording.note(values, pointers, bind)
 
 
-_make: Callable[[Any, Any], Any] | None = None
+_maker = functools.cache(gpu.array_maker)
 
 
 def empty(shape: Any, dtype: Any) -> Any:
     """Return a CUDA array without values, as `cupy.empty` does, for a launcher to write to."""
-    global _make
-    if _make is None:
-        _make = gpu.array_maker()
     check_size("empty", (shape,) if hasattr(shape, "__index__") else shape, np.dtype(dtype).itemsize)
-    made = _make(shape, dtype)
+    made = _maker()(shape, dtype)
     if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.arrays.append(made)
         recording.made.append((made.shape, made.dtype))
