@@ -106,8 +106,10 @@ def merged(dims: Iterable[Dim]) -> list[Dim]:
     for size, *steps in dims:
         if size == 1:
             continue
-        inside = out and out[-1][1:] == tuple([step * size for step in steps])
-        out.append((size * out.pop()[0] if inside else size, *steps))
+        if out and out[-1][1:] == tuple([step * size for step in steps]):
+            out[-1] = (out[-1][0] * size, *steps)
+        else:
+            out.append((size, *steps))
     return cast("list[Dim]", out)
 
 
