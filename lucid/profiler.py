@@ -162,8 +162,7 @@ class profile:
 
     def step(self) -> None:
         """End the step that runs, and begin the next."""
-        action = self._action()
-        self._end(saved=action is ProfilerAction.RECORD_AND_SAVE, number=1)
+        self._end(saved=self._action() is ProfilerAction.RECORD_AND_SAVE, number=1)
         self._begin()
 
     def stop(self) -> None:

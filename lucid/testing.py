@@ -104,8 +104,9 @@ def assert_close(
     tolerance = None if rtol is None or atol is None else (rtol, atol)
     checks = {
         "device": check_device, "dtype": check_dtype, "stride": check_stride, "class": not allow_subclasses,
+        "nan": not equal_nan,
     }  # fmt: skip
-    difference = _difference(actual, expected, "", tolerance, checks, equal_nan=equal_nan)
+    difference = _difference(actual, expected, "", tolerance, checks)
     if difference is not None:
         raise AssertionError(difference if msg is None else msg(difference) if callable(msg) else msg)
 
@@ -134,13 +135,7 @@ def assert_allclose(
 
 
 def _difference(
-    actual: Any,
-    expected: Any,
-    place: str,
-    tolerance: tuple[float, float] | None,
-    checks: dict[str, bool],
-    *,
-    equal_nan: bool,
+    actual: Any, expected: Any, place: str, tolerance: tuple[float, float] | None, checks: dict[str, bool]
 ) -> str | None:
     """Return the difference in words, or None."""
     at = f"\nThe failure occurred for item {place}" if place else ""
@@ -156,9 +151,9 @@ def _difference(
             return f"The length of the sequences mismatch: {len(own)} != {len(other)}{at}"
         pairs = [(f"{place}[{k}]", a, e) for k, (a, e) in enumerate(zip(own, other, strict=True))]
     else:
-        difference = _leaf_difference(actual, expected, tolerance, checks, equal_nan=equal_nan)
+        difference = _leaf_difference(actual, expected, tolerance, checks)
         return None if difference is None else difference + at
-    parts = (_difference(a, e, where, tolerance, checks, equal_nan=equal_nan) for where, a, e in pairs)
+    parts = (_difference(a, e, where, tolerance, checks) for where, a, e in pairs)
     return next((part for part in parts if part is not None), None)
 
 
@@ -167,7 +162,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _leaf_difference(
-    actual: Any, expected: Any, tolerance: tuple[float, float] | None, checks: dict[str, bool], *, equal_nan: bool
+    actual: Any, expected: Any, tolerance: tuple[float, float] | None, checks: dict[str, bool]
 ) -> str | None:
     if actual is not None and expected is not None and isinstance(actual, str) != isinstance(expected, str):
         raise SettingError(f"A string was compared with something else: got {shown(actual)} and {shown(expected)}")
@@ -207,7 +202,7 @@ def _leaf_difference(
     common = result_type(*arrays) if dtypes[0] is not dtypes[1] else dtypes[0]
     wide = np.complex128 if common.is_complex else np.int64 if not common.is_floating_point else np.float64
     a, e = (to_device(array, "cpu").astype(wide) for array in arrays)
-    return _value_difference(a, e, rtol, atol, "Tensor-like" if ours.ndim else "Scalar", equal_nan=equal_nan)
+    return _value_difference(a, e, rtol, atol, "Tensor-like" if ours.ndim else "Scalar", equal_nan=not checks["nan"])
 
 
 def _has_array(value: Any) -> bool:
@@ -307,7 +302,7 @@ def make_tensor(
     if not bottom < top:
         raise SettingError(f"make_tensor: low: expected less than high, got {bottom} and {top}")
     if fraction:
-        least, most = finfo(_real(kind)).min, finfo(_real(kind)).max
+        least, most = finfo(kind.to_real()).min, finfo(kind.to_real()).max
     else:
         numbers = np.iinfo(np.uint8 if kind.name == "bool" else kind.numpy)
         least, most = int(numbers.min), 2 if kind.name == "bool" else min(int(numbers.max) + 1, 2**63 - 1)
@@ -321,7 +316,7 @@ def make_tensor(
     gaps = noncontiguous and int(np.prod(sizes)) > 1
     drawn = (*sizes[:-1], 2 * sizes[-1]) if gaps else sizes
     if fraction:
-        parts: list[Any] = [rand(drawn, device=device, dtype=_real(kind)) for _ in range(1 + kind.is_complex)]
+        parts: list[Any] = [rand(drawn, device=device, dtype=kind.to_real()) for _ in range(1 + kind.is_complex)]
         if top - bottom <= most:
             parts = [part * (top - bottom) + bottom for part in parts]
         else:
@@ -331,9 +326,5 @@ def make_tensor(
         made = randint(cast("int", bottom), cast("int", top), drawn, device=device)
     made = made.to(kind)
     if exclude_zero:
-        made[made == 0] = finfo(_real(kind)).tiny if fraction else 1
+        made[made == 0] = finfo(kind.to_real()).tiny if fraction else 1
     return leaf((made[..., ::2] if gaps else made).array, requires_grad)
-
-
-def _real(kind: Any) -> Any:
-    return as_dtype({"complex64": "float32", "complex128": "float64"}.get(kind.name, kind.name))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
+from lucid.autograd.hooks.structure import rebuilt
 from lucid.autograd.modes.autocast import AutocastAs, autocast, changed, is_autocast_available, known
 from lucid.autograd.modes.state import thread
 from lucid.base.dtype import as_dtype
@@ -111,6 +112,5 @@ def _cast(value: Any, device_type: str, wanted: dtype) -> Any:
         return {_cast(key, device_type, wanted): _cast(entry, device_type, wanted) for key, entry in mapping.items()}
     if isinstance(value, list | tuple):
         entries = cast("list[Any]", value)
-        parts = [_cast(entry, device_type, wanted) for entry in entries]
-        return type(entries)(*parts) if hasattr(entries, "_fields") else type(entries)(parts)
+        return rebuilt(entries, [_cast(entry, device_type, wanted) for entry in entries])
     return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.arguments import checked
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from lucid.base.device import Device
 
 __all__ = ["GradScaler"]
+
+
+# Of state dicts, in the order of `GradScaler._constants`.
+CONSTANTS = ("growth_factor", "backoff_factor", "growth_interval")
 
 
 class GradScalerError(LucidError, RuntimeError, AssertionError):
@@ -185,10 +191,10 @@ class GradScaler:
         capture = capture_of_this_thread()
         if capture is None:
             return
-        constants = self._growth_factor, self._backoff_factor, self._growth_interval
+        constants = self._constants()
 
         def check() -> None:
-            if (self._growth_factor, self._backoff_factor, self._growth_interval) != constants:
+            if self._constants() != constants:
                 raise CaptureError(
                     f"GradScaler: the graph was captured with a growth factor, backoff factor and growth interval of "
                     f"{constants}, and goes on with them: capture anew, a graphed step by its reset()"
@@ -250,11 +256,10 @@ class GradScaler:
         if self._device_state is None:
             self._scale, self._growth_tracker = scale, self._growth_tracker if tracker is None else tracker
             return
-        with no_grad():
-            self._device_state.scale.fill_(scale)
-            self._device_state.narrow.fill_(scale)
-            if tracker is not None:
-                self._device_state.tracker.fill_(tracker)
+        self._device_state.scale.fill_(scale)
+        self._device_state.narrow.fill_(scale)
+        if tracker is not None:
+            self._device_state.tracker.fill_(tracker)
 
     @staticmethod
     def _refuse_capture(what: str, remedy: str) -> None:
@@ -320,7 +325,7 @@ class GradScaler:
         self._undo_with_capture()
         self._keep_constants()
         if new_scale is not None:
-            self._check(new_scale, self._growth_factor, self._backoff_factor, self._growth_interval)
+            self._check(new_scale, *self._constants())
             self._write(float(new_scale))
         elif not self._overflows:
             raise GradScalerError("update: no gradients were unscaled since the last update(): call step() before it")
@@ -329,34 +334,24 @@ class GradScaler:
         else:
             bad = any(self._overflows.values())
             state = self._scale, self._growth_tracker
-            self._scale, self._growth_tracker = following_scale(*state, bad=bad, **self._changes())
+            self._scale, self._growth_tracker = following_scale(*state, *self._constants(), bad=bad)
         self._overflows.clear()
         self._stepped.clear()
 
     def _update_on_device(self, state: _DeviceState) -> None:
         """Update the factor on its device, without waiting."""
-        known = [overflow for overflow in self._overflows.values() if not isinstance(overflow, TensorBase)]
-        overflow: Any = None
-        with no_grad():
-            for each in self._overflows.values():
-                if isinstance(each, TensorBase):
-                    flag = cast("Any", each).to(state.scale.device)
-                    overflow = flag if overflow is None else overflow + flag
+        overflows = self._overflows.values()
+        flags = [cast("Any", each).to(state.scale.device) for each in overflows if isinstance(each, TensorBase)]
+        bad = any(each for each in overflows if not isinstance(each, TensorBase))
         for tensor in state:
             version_of(tensor)[0] += 1
-        update_scale(
-            state.scale.array,
-            state.narrow.array,
-            state.tracker.array,
-            None if overflow is None else overflow.array,
-            bad=any(known),
-            **self._changes(),
-        )
+        overflow = reduce(operator.add, flags).array if flags else None
+        scale, narrow, tracker = (tensor.array for tensor in state)
+        update_scale(scale, narrow, tracker, overflow, *self._constants(), bad=bad)
 
-    def _changes(self) -> dict[str, Any]:
-        """Return how the factor changes."""
-        settings = self._growth_factor, self._backoff_factor, self._growth_interval
-        return dict(zip(("growth", "backoff", "interval"), settings, strict=True))
+    def _constants(self) -> tuple[float, float, int]:
+        """Return how the factor changes: growth, backoff and interval."""
+        return self._growth_factor, self._backoff_factor, self._growth_interval
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy: factor and tracker as numbers."""
@@ -410,13 +405,8 @@ class GradScaler:
         if not self._enabled:
             return {}
         scale, tracker = self._read()
-        return {
-            "scale": scale,
-            "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor,
-            "growth_interval": self._growth_interval,
-            "_growth_tracker": tracker,
-        }
+        constants = dict(zip(CONSTANTS, self._constants(), strict=True))
+        return {"scale": scale, **constants, "_growth_tracker": tracker}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, here or in PyTorch.
@@ -436,8 +426,7 @@ class GradScaler:
             raise GradScalerError(
                 "GradScaler.load_state_dict: the state dict is empty: it was saved from a scaler with enabled=False"
             )
-        names = ("scale", "growth_factor", "backoff_factor", "growth_interval")
-        scale, growth, backoff, interval = (state_dict[name] for name in names)
+        scale, growth, backoff, interval = (state_dict[name] for name in ("scale", *CONSTANTS))
         tracker = state_dict["_growth_tracker"]
         self._check(scale, growth, backoff, interval)
         self._write(float(scale), tracker)

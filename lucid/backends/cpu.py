@@ -18,9 +18,7 @@ __all__ = ["get_num_threads", "set_num_threads"]
 
 MAPPED = "/proc/self/maps"
 # Names of one function: with NumPy's prefix and suffix, with 64-bit integers, and as it is.
-FORMS = [
-    f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")
-]  # fmt: skip
+FORMS = [f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
 
 
 @functools.cache

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from lucid.base.gpu import device_count, is_available
-from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
+from lucid.base.gpu import current_device, device_count, is_available
+from lucid.cuda.devices import device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
     empty_cache,
     max_memory_allocated,

@@ -18,7 +18,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from lucid.base.trust import distrusted, others_may_write
 
@@ -131,18 +131,31 @@ def keep(name: str, content: bytes) -> Path:
         If the disk does not take them.
     """
     path = folder() / name
+    with replacing(path) as file:
+        file.write(content)
+        file.write(hashlib.sha256(content).digest())
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[BinaryIO]:
+    """Open a file that replaces the one at `path` once it is whole and on the disk, so that nobody reads a part of it.
+
+    Raises
+    ------
+    OSError
+        If the folder or the disk does not take it.
+    """
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.write(hashlib.sha256(content).digest())
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
             file.flush()
             os.fsync(descriptor)
         Path(partial).replace(path)
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
-    return path
 
 
 @contextmanager

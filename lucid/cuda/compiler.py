@@ -211,7 +211,7 @@ class Module:
     def _load(self, which: str | None) -> dict[str, int]:
         signatures = {each: self._functions[each].signature for each in (self._plain if which is None else (which,))}
         stem = re.sub(r"\W", "_", self._name, flags=re.ASCII)
-        return kernels.load(Unit(self._name, stem, self._source, signatures))
+        return kernels.driver().load(Unit(self._name, stem, self._source, signatures))
 
     def get_function(self, name: str) -> Function:
         """Return the kernel of that name.
@@ -238,8 +238,7 @@ class Module:
         return self._function(name, match[1], [each.strip() for each in match[2].split(",")])
 
     def _function(self, name: str, kernel: str, arguments: Sequence[str] = ()) -> Function:
-        parameters = self._declared.parameters(kernel, arguments)
-        return Function(name, [_parameter(name, each) for each in parameters], self)
+        return Function(name, [_parameter(name, each) for each in self._declared.parameters(kernel, arguments)], self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)

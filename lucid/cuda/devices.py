@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
 from lucid.base import device as devices
@@ -44,17 +44,6 @@ def cuda_index(device: CudaDevice) -> int:
     return chosen.index
 
 
-def current_device() -> int:
-    """Index of the current CUDA device of this thread.
-
-    Raises
-    ------
-    CudaUnavailableError
-        If there is no CUDA device.
-    """
-    return gpu.current_device()
-
-
 def set_device(device: CudaDevice) -> None:
     """Make a CUDA device the current one of this thread; prefer the context manager `device`.
 
@@ -90,10 +79,7 @@ def device(device: CudaDevice) -> Generator[None]:
     DeviceError
         On entry, if ``device`` is not a CUDA device, or no device of that index exists.
     """
-    if _means_nothing(device):
-        yield
-        return
-    with gpu.use_device(cuda_index(device)):
+    with nullcontext() if _means_nothing(device) else gpu.use_device(cuda_index(device)):
         yield
 
 
@@ -111,9 +97,7 @@ def get_device_name(device: CudaDevice = None) -> str:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    index = cuda_index(device)
-    name: bytes | str = gpu.cupy().cuda.runtime.getDeviceProperties(index)["name"]
-    return name.decode() if isinstance(name, bytes) else name
+    return gpu.cupy().cuda.runtime.getDeviceProperties(cuda_index(device))["name"].decode()
 
 
 def synchronize(device: CudaDevice = None) -> None:

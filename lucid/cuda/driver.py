@@ -146,19 +146,18 @@ class CudaDriver:
         made_of = "\0".join([key_of(unit), architecture, nvrtc.version, *sorted(unit.signatures)])
         key = hashlib.sha256(made_of.encode()).hexdigest()[:_KEY]
         file = f"{unit.stem}-{architecture}-{key}.cubin"
-        how = _KEPT
-        image = _kept(file)
-        if image is None:
-            # Ranks of one job that start together compile each kernel once.
-            with cache.alone(key[:_LOCK]):
-                image = _kept(file)
-                if image is None:
-                    image, how = nvrtc.compile(unit, architecture), _COMPILED
-                    try:
-                        cache.keep(file, image.packed())
-                    except OSError as error:
-                        logger().warning("%s is not kept in the cache: %s", file, error)
-        return image, how
+        if image := _kept(file):
+            return image, _KEPT
+        # Ranks of one job that start together compile each kernel once.
+        with cache.alone(key[:_LOCK]):
+            if image := _kept(file):
+                return image, _KEPT
+            image = nvrtc.compile(unit, architecture)
+            try:
+                cache.keep(file, image.packed())
+            except OSError as error:
+                logger().warning("%s is not kept in the cache: %s", file, error)
+        return image, _COMPILED
 
     def _capability(self) -> str:
         """Return the compute capability of the current device, such as ``"90"``."""

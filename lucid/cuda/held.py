@@ -42,8 +42,7 @@ def hold(array: Array, stream: Any, index: int) -> None:
         return
     release()
     with _lock:
-        use = _uses.setdefault(id(memory), _Use(memory))
-        use.streams[index, stream.ptr] = stream
+        _uses.setdefault(id(memory), _Use(memory)).streams[index, stream.ptr] = stream
 
 
 def release(*, wait: bool = False) -> None:
@@ -53,14 +52,9 @@ def release(*, wait: bool = False) -> None:
             if use.events is None:
                 if references(use, "memory") > SOLE:
                     continue
-                use.events = [_mark(stream, index) for (index, _), stream in use.streams.items()]
+                use.events = [gpu.run_on(index, gpu.mark, each) for (index, _), each in use.streams.items()]
             if wait:
                 for event in use.events:
                     event.synchronize()
             if all(event.done for event in use.events):
                 del _uses[key]
-
-
-def _mark(stream: object, index: int) -> Any:
-    with gpu.use_device(index):
-        return gpu.mark(stream)

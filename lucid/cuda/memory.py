@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import threading
 from collections import deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -19,7 +18,7 @@ from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import release
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from contextlib import AbstractContextManager
 
     from lucid.cuda.devices import CudaDevice
 
@@ -72,19 +71,16 @@ class PeakMemory:
                 return
             self._counting = True
             try:
-                self._count_events()
+                while self._events:
+                    index, size = self._events[0]
+                    allocated = self._allocated.get(index, 0) + size
+                    peak = max(self._peak.get(index, 0), allocated)
+                    # stores alone, no calls: an interrupt counts an event neither half nor twice
+                    self._allocated[index] = allocated
+                    self._peak[index] = peak
+                    del self._events[0]
             finally:
                 self._counting = False
-
-    def _count_events(self) -> None:
-        while self._events:
-            index, size = self._events[0]
-            allocated = self._allocated.get(index, 0) + size
-            peak = max(self._peak.get(index, 0), allocated)
-            # stores alone, no calls: an interrupt counts an event neither half nor twice
-            self._allocated[index] = allocated
-            self._peak[index] = peak
-            del self._events[0]
 
 
 _watch = PeakMemory()
@@ -128,11 +124,9 @@ class Pool:
         self.workspaces: WeakValueDictionary[int, Any] = WeakValueDictionary()
         _graph_pools.add(self)
 
-    @contextmanager
-    def used(self) -> Generator[None]:
+    def used(self) -> AbstractContextManager[None]:
         """Context manager that allocates new arrays of this thread from this memory."""
-        with gpu.cupy().cuda.using_allocator(self._malloc):
-            yield
+        return gpu.cupy().cuda.using_allocator(self._malloc)
 
     def _malloc(self, size: int) -> Any:
         pointer = self._raw.malloc(size)
@@ -157,16 +151,24 @@ class Pool:
 
     def used_bytes(self) -> int:
         """Return how many bytes arrays hold."""
-        with gpu.use_device(self.device):
-            return int(self._raw.used_bytes())
+        return int(gpu.run_on(self.device, self._raw.used_bytes))
 
     def total_bytes(self) -> int:
         """Return how many bytes there are, in use or for the next replay."""
-        with gpu.use_device(self.device):
-            return int(self._raw.total_bytes())
+        return int(gpu.run_on(self.device, self._raw.total_bytes))
 
     def __repr__(self) -> str:
         return f"<memory of cuda:{self.device} for CUDA graphs: {self.total_bytes():,} bytes>"
+
+
+def array_apart(size: int, dtype: Any) -> Any:
+    """Return numbers in memory of a pool of their own, so that values written there stay.
+
+    In that of a graph it may have been a temporary's, which replays write again.
+    """
+    module = gpu.cupy()
+    with module.cuda.using_allocator(module.cuda.MemoryPool().malloc):
+        return module.empty(size, dtype)
 
 
 _graph_pools: WeakSet[Pool] = WeakSet()
@@ -178,7 +180,8 @@ def _pool() -> Any:
 
 
 def _used_bytes(index: int) -> int:
-    return int(_pool().used_bytes()) + sum([pool.used_bytes() for pool in list(_graph_pools) if pool.device == index])
+    of_graphs = [pool.used_bytes() for pool in list(_graph_pools) if pool.device == index]
+    return int(gpu.run_on(index, _pool().used_bytes)) + sum(of_graphs)
 
 
 def memory_allocated(device: CudaDevice = None) -> int:
@@ -200,9 +203,7 @@ def memory_allocated(device: CudaDevice = None) -> int:
     """
     if not gpu.is_available():
         return 0
-    index = cuda_index(device)
-    with gpu.use_device(index):
-        return _used_bytes(index)
+    return _used_bytes(cuda_index(device))
 
 
 def memory_reserved(device: CudaDevice = None) -> int:
@@ -228,10 +229,8 @@ def memory_reserved(device: CudaDevice = None) -> int:
     if not gpu.is_available():
         return 0
     index = cuda_index(device)
-    with gpu.use_device(index):
-        return int(_pool().total_bytes()) + sum(
-            [pool.total_bytes() for pool in list(_graph_pools) if pool.device == index]
-        )
+    of_graphs = [pool.total_bytes() for pool in list(_graph_pools) if pool.device == index]
+    return int(gpu.run_on(index, _pool().total_bytes)) + sum(of_graphs)
 
 
 def max_memory_allocated(device: CudaDevice = None) -> int:
@@ -258,9 +257,8 @@ def max_memory_allocated(device: CudaDevice = None) -> int:
     if not gpu.is_available():
         return 0
     index = cuda_index(device)
-    with gpu.use_device(index):
-        _watch_peak(index)
-        return _watch.peak(index, _used_bytes(index))
+    _watch_peak(index)
+    return _watch.peak(index, _used_bytes(index))
 
 
 def reset_peak_memory_stats(device: CudaDevice = None) -> None:
@@ -279,9 +277,8 @@ def reset_peak_memory_stats(device: CudaDevice = None) -> None:
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
     index = cuda_index(device)
-    with gpu.use_device(index):
-        _watch_peak(index)
-        _watch.restart(index, _used_bytes(index))
+    _watch_peak(index)
+    _watch.restart(index, _used_bytes(index))
 
 
 def empty_cache() -> None:
@@ -292,5 +289,4 @@ def empty_cache() -> None:
     """
     release(wait=True)
     for index in range(gpu.device_count()):
-        with gpu.use_device(index):
-            _pool().free_all_blocks()
+        gpu.run_on(index, _pool().free_all_blocks)

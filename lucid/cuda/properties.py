@@ -58,9 +58,8 @@ def get_device_properties(device: CudaDevice = None) -> DeviceProperties:
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
     properties: dict[str, Any] = gpu.cupy().cuda.runtime.getDeviceProperties(cuda_index(device))
-    name = properties["name"]
     return DeviceProperties(
-        name=name.decode() if isinstance(name, bytes) else name,
+        name=properties["name"].decode(),
         major=properties["major"],
         minor=properties["minor"],
         total_memory=properties["totalGlobalMem"],
@@ -95,9 +94,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     >>> lucid.cuda.is_bf16_supported() == lucid.cuda.is_available()
     True
     """
-    if not gpu.is_available():
-        return False
-    return including_emulation or get_device_capability() >= BFLOAT16_IN_HARDWARE
+    return gpu.is_available() and (including_emulation or get_device_capability() >= BFLOAT16_IN_HARDWARE)
 
 
 def mem_get_info(device: CudaDevice = None) -> tuple[int, int]:
@@ -110,8 +107,7 @@ def mem_get_info(device: CudaDevice = None) -> tuple[int, int]:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    with gpu.use_device(cuda_index(device)):
-        free, total = gpu.cupy().cuda.runtime.memGetInfo()
+    free, total = gpu.run_on(cuda_index(device), gpu.cupy().cuda.runtime.memGetInfo)
     return int(free), int(total)
 
 

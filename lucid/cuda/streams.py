@@ -94,8 +94,7 @@ class Stream(OfProcess):
 
     def synchronize(self) -> None:
         """Wait until everything queued so far is done."""
-        with gpu.use_device(cuda_index(self.device)):
-            self.raw.synchronize()
+        gpu.run_on(cuda_index(self.device), self.raw.synchronize)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Event, a new one if None, that is reached when everything queued here so far is done."""
@@ -150,7 +149,7 @@ class Event(OfProcess):
         If both ``enable_timing`` and ``interprocess`` are asked for.
     """
 
-    __slots__ = ("_blocking", "_interprocess", "device", "raw", "timing")
+    __slots__ = ("_settings", "device", "raw", "timing")
 
     device: device | None
     raw: Any
@@ -164,8 +163,7 @@ class Event(OfProcess):
             )
         gpu.cupy()
         self.timing = enable_timing
-        self._blocking = blocking
-        self._interprocess = interprocess
+        self._settings = {"block": blocking, "disable_timing": not enable_timing, "interprocess": interprocess}
         self.device = None
         self.raw = None
 
@@ -182,9 +180,7 @@ class Event(OfProcess):
             raise DeviceError(f"Event: recorded on {self.device} before, so not on {target.device}; make a new event")
         with gpu.use_device(cuda_index(target.device)):
             if self.raw is None:
-                self.raw = gpu.cupy().cuda.Event(
-                    block=self._blocking, disable_timing=not self.timing, interprocess=self._interprocess
-                )
+                self.raw = gpu.cupy().cuda.Event(**self._settings)
                 self.device = target.device
             self.raw.record(target.raw)
 
@@ -192,8 +188,7 @@ class Event(OfProcess):
         """Let work queued from now on on ``stream``, the current one if None, start only when this event is reached."""
         if self.raw is not None:
             target = current_stream() if stream is None else stream
-            with gpu.use_device(cuda_index(target.device)):
-                target.raw.wait_event(self.raw)
+            gpu.run_on(cuda_index(target.device), target.raw.wait_event, self.raw)
 
     def query(self) -> bool:
         """Whether the mark is reached."""

@@ -9,22 +9,20 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from lucid.arguments import shown
-from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.entry import grad as gradients_of
 from lucid.autograd.function import Function, once_differentiable
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.base import gpu
-from lucid.base.functions import cupy_functions
-from lucid.cuda.streams import Stream, current_stream
-from lucid.cuda.streams import stream as use_stream
-from lucid.errors import ArgumentError, HookError, SettingError, warn
-from lucid.graphs.graph import CUDAGraph, checked_pool, graph
-from lucid.graphs.outside import Watch
-from lucid.graphs.reading import Reading
+from lucid.cuda.streams import Stream
+from lucid.errors import ArgumentError, CaptureError, HookError, InplaceError, SettingError, warn
+from lucid.graphs.graph import CUDAGraph, beside, checked_pool, graph
+from lucid.graphs.outside import Watch, holding
 from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in, tensors_like
+from lucid.ops.creation.filling import zeros_like
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lucid.cuda.memory import Pool
 
@@ -32,15 +30,15 @@ if TYPE_CHECKING:
 class Graphed(NamedTuple):
     """Tensors that the replays of one function read and write."""
 
-    inputs: list[Any]
-    """Tensors that the function is given, then parameters, which stay where they are."""
-    argument_count: int
-    """How many of them are arguments."""
+    arguments: list[Any]
+    """Tensors that the function is given."""
+    parameters: list[Any]
+    """Parameters, which stay where they are."""
     outputs: Any
     grad_outputs: list[Any]
     """One for each output, None for those that do not require grad."""
     grad_inputs: list[Any]
-    """One for each input, None for those that get none."""
+    """One for each argument and parameter, None for those that get none."""
     forward: CUDAGraph
     backward: CUDAGraph | None
     watch: Watch
@@ -119,15 +117,11 @@ def make_graphed_callables(
     memory = checked_pool(pool)
     device = gpu.current_device()
     inputs = [map_leaves(each, partial(static_input, "make_graphed_callables", device)) for each in samples]
-    before, side = current_stream(), Stream()
-    side.wait_stream(before)
-    try:
-        with use_stream(side):
-            for function, args in zip(functions, inputs, strict=True):
-                for _ in range(num_warmup_iters):
-                    _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
-    finally:
-        before.wait_stream(side)
+    side = Stream()
+    with beside(side):
+        for function, args in zip(functions, inputs, strict=True):
+            for _ in range(num_warmup_iters):
+                _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
     graphed = _captured(functions, inputs, side, memory, allow_unused=allow_unused_input)
     made = tuple(
         _replaying(function, args, each) for function, args, each in zip(functions, inputs, graphed, strict=True)
@@ -170,14 +164,9 @@ def _backward_of(function: Any, args: Any, outputs: Any, *, allow_unused: bool, 
     if not wanted or not roots:
         return [None] * len(inputs)
     if grads is None:
-        grads = [_zeros_like(root) for root in roots]
+        grads = [zeros_like(root) for root in roots]
     results = iter(gradients_of(roots, wanted, grads, allow_unused=allow_unused))
     return [next(results) if tensor.requires_grad else None for tensor in inputs]
-
-
-def _zeros_like(tensor: Any) -> Any:
-    with gpu.use_device(gpu.device_index(tensor.array)):
-        return wrap(cupy_functions().zeros(tensor.array.shape, tensor.array.dtype))
 
 
 def _captured(
@@ -198,11 +187,12 @@ def _captured(
     ):
         flat = tensors_in(outputs)
         with memory.used():
-            grad_outputs = [_zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
+            grad_outputs = [zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
         present = [tensor for tensor in grad_outputs if tensor is not None]
-        all_inputs = [*tensors_in(args), *_parameters_of(function)]
-        grad_inputs: list[Any] = [None] * len(all_inputs)
-        backward = CUDAGraph() if present and any(tensor.requires_grad for tensor in all_inputs) else None
+        arguments, parameters = tensors_in(args), _parameters_of(function)
+        leaves = [*arguments, *parameters]
+        grad_inputs: list[Any] = [None] * len(leaves)
+        backward = CUDAGraph() if present and any(tensor.requires_grad for tensor in leaves) else None
         if backward is not None:
             with graph(backward, pool=memory, stream=side):
                 grad_inputs = _backward_of(function, args, outputs, allow_unused=allow_unused, grads=present)
@@ -210,9 +200,7 @@ def _captured(
         watch.use(forward.addresses() | read)
         reading = Reading(calls, number, watch.at(read), [tensor.detach() for tensor in flat], read)
         graphed.append(
-            Graphed(
-                all_inputs, len(tensors_in(args)), outputs, grad_outputs, grad_inputs, forward, backward, watch, reading
-            )
+            Graphed(arguments, parameters, outputs, grad_outputs, grad_inputs, forward, backward, watch, reading)
         )
     fired = {name: kind for each in graphed for name, kind in each.forward.fired().items()}
     if fired:
@@ -223,6 +211,91 @@ def _captured(
     return graphed[::-1]
 
 
+class Reading:
+    """Values read by the backward of one of several callables, captured in order, and backwards from the last.
+
+    What one made and let go of is memory of those after it. So a launch overwrites what backward reads of its own
+    callable, and of those after that.
+
+    Parameters
+    ----------
+    calls : list of object
+        Shared by them all: of each the call whose values lie in memory, or words of what has overwritten them.
+    number : int
+        Which of them this is.
+    outside : iterable of Tensor
+        What backward reads of what was there before, such as parameters.
+    results : list of Tensor
+        What forward leaves in the graph's memory.
+    addresses : set of int
+        Those that backward reads.
+    """
+
+    def __init__(
+        self, calls: list[object], number: int, outside: Iterable[Any], results: list[Any], addresses: set[int]
+    ) -> None:
+        self._calls, self._number, self._results = calls, number, results
+        # a launch counts as a change of them: what has saved one of an earlier call must not read it
+        self._counts: list[list[int]] = [[0] for _ in results]
+        is_read = holding(addresses)
+        read = [(version_of(tensor), describe(tensor)) for tensor in outside]
+        for tensor, count in zip(results, self._counts, strict=True):
+            if is_read(tensor.array):
+                read.append((count, f"{describe(tensor)}, a result"))
+        self._read = [(version, words) for version, words in read if version is not INFERENCE]
+
+    def begin(self) -> list[int]:
+        """Return a call, from now on the owner of the values in memory: the versions of the values for its backward."""
+        for count in self._counts:
+            count[0] += 1
+        call = self._versions()
+        self._overwrite(call, f"callable {self._number} was called")
+        return call
+
+    def results(self) -> tuple[Any, ...]:
+        """Return the results of a call, outside of any graph."""
+        made = tuple(wrap(tensor.array) for tensor in self._results)
+        for tensor, count in zip(made, self._counts, strict=True):
+            if getattr(tensor, "version", None) is not INFERENCE:
+                tensor.version = count
+        return made
+
+    def end(self, call: list[int]) -> None:
+        """Let the backward of a call overwrite the values that it reads.
+
+        Raises
+        ------
+        CaptureError
+            If something else has done so.
+        InplaceError
+            If one of the tensors was changed in place since.
+        """
+        number, latest = self._number, self._calls[self._number]
+        if latest is not call:
+            raise CaptureError(
+                f"make_graphed_callables: backward of a call of callable {number}, but what it reads was overwritten: "
+                f"{latest if isinstance(latest, str) else f'callable {number} was called again'} since. Run backward "
+                "once after each call, before the next one, and backwards of several callables in the reverse of "
+                "their order; let a make_graphed_callables of its own make what has to wait for another"
+            )
+        now = self._versions()
+        if now != call:
+            words = next(words for (_, words), a, b in zip(self._read, now, call, strict=True) if a != b)
+            raise InplaceError(
+                "make_graphed_callables: one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation between a call and its backward: a tensor of {words}. Change it before the call or "
+                "after backward, or use the out-of-place op"
+            )
+        done = f"the backward of callable {number} was run"
+        self._overwrite(done, done)
+
+    def _overwrite(self, own: object, others: str) -> None:
+        self._calls[self._number :] = [own, *[others] * (len(self._calls) - self._number - 1)]
+
+    def _versions(self) -> list[int]:
+        return [version[0] for version, _ in self._read]
+
+
 def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
     """Return a function that launches the graphs, or the module with such a forward."""
 
@@ -230,7 +303,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
             ctx.call = graphed.reading.begin()
-            copy_to_static(graphed.inputs[: graphed.argument_count], list(inputs[: graphed.argument_count]))
+            copy_to_static(graphed.arguments, list(inputs[: len(graphed.arguments)]))
             graphed.forward.replay()
             outputs = graphed.reading.results()
             ctx.mark_non_differentiable(
@@ -250,21 +323,20 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
 
     def replay(*args: Any) -> Any:
         tensors = tensors_like("make_graphed_callables", sample, args)
-        own = graphed.inputs[: graphed.argument_count]
         # as PyTorch's copy to where the graph reads, which autocast relies on
         tensors = [
             new.to(like.dtype) if new.dtype.category == like.dtype.category == 2 else new
-            for like, new in zip(own, tensors, strict=True)
+            for like, new in zip(graphed.arguments, tensors, strict=True)
         ]
-        check_form("make_graphed_callables", own, tensors)
-        for number, (own, new) in enumerate(zip(graphed.inputs, tensors, strict=False)):
+        check_form("make_graphed_callables", graphed.arguments, tensors)
+        for number, (own, new) in enumerate(zip(graphed.arguments, tensors, strict=True)):
             if new.requires_grad and not own.requires_grad:
                 raise ArgumentError(
                     f"make_graphed_callables: input {number} requires grad, and the sample of {describe(own)} did not: "
                     "pass samples that require grad where the inputs will"
                 )
         graphed.watch.check("call make_graphed_callables again, with the function or a module's copy without graphs")
-        results = iter(Replay.apply(*tensors, *graphed.inputs[graphed.argument_count :]))
+        results = iter(Replay.apply(*tensors, *graphed.parameters))
         return map_leaves(graphed.outputs, lambda leaf: next(results) if isinstance(leaf, TensorBase) else leaf)
 
     if not _is_module(function):

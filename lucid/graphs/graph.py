@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from pickle import PicklingError
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from lucid.arguments import shown
 from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread, waiting
+from lucid.base.interrupts import uninterrupted
 from lucid.cuda.devices import synchronize
-from lucid.cuda.libraries import captured_blas
+from lucid.cuda.libraries.blas import prepare_capture
 from lucid.cuda.memory import Pool
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import Capture, noting
-from lucid.graphs.instance import Instance
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
@@ -239,6 +240,23 @@ class CUDAGraph:
         Path(debug_path).write_text(text, encoding="utf-8")
 
 
+class Instance:
+    """Executable of a graph of CuPy's as it is now: the one made by CuPy at the end of the capture knows no changes."""
+
+    def __init__(self, graph: Any) -> None:
+        self.of = graph.of if isinstance(graph, Instance) else graph
+        self.graph: int = self.of.graph
+        self.debug_dot_str = self.of.debug_dot_str
+        runtime = gpu.cupy().cuda.runtime
+        self._launch = runtime.graphLaunch
+        self._pointer: int = runtime.graphInstantiate(self.graph)
+        finalize(self, runtime.graphExecDestroy, self._pointer).atexit = False
+
+    def launch(self, stream: Any) -> None:
+        """Queue the graph on a stream."""
+        self._launch(self._pointer, stream.ptr)
+
+
 def check_error_mode(mode: object) -> None:
     """Raise `ArgumentError` unless this is one of PyTorch's modes of captures."""
     if mode not in ("global", "thread_local", "relaxed"):
@@ -287,9 +305,22 @@ def checked_pool(pool: object) -> Pool:
 @contextmanager
 def recording(pool: Pool) -> Generator[None]:
     """Context for captures of this thread: their needs are prepared, and new arrays lie in `pool`."""
-    captured_blas.prepare()
+    prepare_capture()
     with noting(), pool.used():
         yield
+
+
+@contextmanager
+def beside(side: Stream) -> Generator[None]:
+    """Context for work on another stream: behind that queued here before, and ahead of that queued here later."""
+    before = current_stream()
+    side.wait_stream(before)
+    try:
+        with use_stream(side):
+            yield
+    finally:
+        # a Ctrl-C here would leave what is queued there unordered with what comes
+        uninterrupted(partial(before.wait_stream, side))
 
 
 _streams: WeakValueDictionary[tuple[int, int], Any] = WeakValueDictionary()

@@ -7,7 +7,6 @@ from typing import Any
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
-from lucid.autograd.modes.state import no_grad
 from lucid.base import gpu
 from lucid.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 
@@ -39,8 +38,7 @@ def static_input(name: str, device: int, value: Any) -> Any:
         raise DeviceError(
             f"{name}: expected inputs on cuda:{device}, the current device, got one of {describe(tensor)}"
         )
-    with no_grad():
-        return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
+    return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
 
 
 def tensors_like(name: str, static: Any, inputs: Any) -> list[Any]:
@@ -74,22 +72,14 @@ def check_form(name: str, static: list[Any], inputs: list[Any]) -> None:
             )
 
 
-def wrap_array(tensor: Any) -> Any:
-    """Return a tensor on the same memory that is in no graph."""
-    return wrap(tensor.array)
-
-
 def copy_to_static(static: list[Any], inputs: list[Any]) -> None:
     """Copy inputs of the right form to the graph's own, on the current stream."""
     memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
     held = {id(own.array.data.mem) for own in static}
-    if any(
-        id(x.array.data.mem) in held and x.array is not own.array
-        for own, x in zip(static, inputs, strict=True)
-        if x.is_cuda
-    ):
+    pairs = zip(static, inputs, strict=True)
+    if any(x.is_cuda and id(x.array.data.mem) in held and x.array is not own.array for own, x in pairs):
         # one that lies where another one is copied to
-        inputs = [x.clone() for x in map(wrap_array, inputs)]
+        inputs = [wrap(x.array).clone() for x in inputs]
     for own, other in zip(static, inputs, strict=True):
         target, source = own.array, other.array
         if target is source:
@@ -97,8 +87,7 @@ def copy_to_static(static: list[Any], inputs: list[Any]) -> None:
         if other.is_cuda and source.data.device_id == target.data.device_id and source._c_contiguous:  # noqa: SLF001
             memory_copy(target.data.ptr, source.data.ptr, target.nbytes, _DEVICE_TO_DEVICE, stream)
         else:
-            with no_grad():
-                wrap(target).copy_(wrap(source))
+            wrap(target).copy_(wrap(source))
 
 
 def detached(leaf: Any, static: list[Any]) -> Any:

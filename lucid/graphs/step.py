@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
+from lucid.autograd.modes.state import set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
-from lucid.base.interrupts import uninterrupted
-from lucid.cuda.streams import Stream, current_stream
-from lucid.cuda.streams import stream as use_stream
+from lucid.cuda.streams import Stream
 from lucid.errors import ArgumentError, CaptureError, SettingError, warn
 from lucid.graphs.capture import Capture
-from lucid.graphs.gradients import Gradients
-from lucid.graphs.graph import check_replay, checked_pool, recording
-from lucid.graphs.outside import Watch, holding
+from lucid.graphs.graph import beside, check_replay, checked_pool, recording
+from lucid.graphs.outside import Gradients, Watch, holding
 from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
 from lucid.nn.hooking.tables import calls_noted
 
@@ -125,7 +122,9 @@ class OutsideCall:
                     "it was given, or a tensor without a graph; or register it without every_step"
                 )
         # what it returned may be the user's: later parts read a copy, but of what it was given
-        self.result = map_leaves(self.result, lambda leaf: leaf if self._is_argument(leaf) else copy_of(leaf))
+        self.result = map_leaves(
+            self.result, lambda leaf: leaf if self._is_argument(leaf) else wrap(leaf.array).clone()
+        )
 
     def _is_argument(self, leaf: Any) -> bool:
         return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.argument_memory
@@ -145,8 +144,7 @@ class OutsideCall:
                     "each time, or call reset() on the graphed step"
                 )
             if now is not after:
-                with no_grad():
-                    wrap(after.array).copy_(wrap(now.array))
+                wrap(after.array).copy_(wrap(now.array))
                 leaf.stored_grad = after
         targets, sources = tensors_in(self.result), tensors_in(result)
         if (self.result is None) != (result is None) or [_form(t) for t in targets] != [_form(s) for s in sources]:
@@ -155,16 +153,15 @@ class OutsideCall:
                 "when the step was captured: let it return the same kind of thing each time, or call reset() on the "
                 "graphed step"
             )
-        with no_grad():
-            for target, source in zip(targets, sources, strict=True):
-                if not self._is_argument(target):
-                    wrap(target.array).copy_(wrap(source.array))
-                elif source.array.data.ptr != target.array.data.ptr or source.array.strides != target.array.strides:
-                    raise CaptureError(
-                        "a hook with every_step=True returned another tensor in a replayed step than the one of those "
-                        "it was given that it returned when the step was captured: let it return the same each time, "
-                        "or a copy, or call reset() on the graphed step"
-                    )
+        for target, source in zip(targets, sources, strict=True):
+            if not self._is_argument(target):
+                wrap(target.array).copy_(wrap(source.array))
+            elif source.array.data.ptr != target.array.data.ptr or source.array.strides != target.array.strides:
+                raise CaptureError(
+                    "a hook with every_step=True returned another tensor in a replayed step than the one of those it "
+                    "was given that it returned when the step was captured: let it return the same each time, or a "
+                    "copy, or call reset() on the graphed step"
+                )
 
 
 class GraphedStep:
@@ -174,9 +171,8 @@ class GraphedStep:
         self._step = step
         self._warmup, self._remaining = warmup, warmup
         self._pool = pool
-        self._device = pool.device
         self._stream = Stream()
-        self._inputs = map_leaves(inputs, partial(static_input, "graphed_step", self._device))
+        self._inputs = map_leaves(inputs, partial(static_input, "graphed_step", pool.device))
         self._leaves = tensors_in(self._inputs)
         self._parts: list[Capture | OutsideCall] = []
         self._outputs: Any = None
@@ -201,7 +197,7 @@ class GraphedStep:
 
     def __call__(self, *inputs: Any) -> Any:
         """Return the result of the step for `inputs`."""
-        check_replay("graphed_step", self._device)
+        check_replay("graphed_step", self._pool.device)
         tensors = tensors_like("graphed_step", self._inputs, inputs)
         check_form("graphed_step", self._leaves, tensors)
         if self._watch is not None and self._gradients is not None:
@@ -227,20 +223,13 @@ class GraphedStep:
 
     def _run_or_capture(self) -> Any:
         """Return the result of a step, run, or captured and launched, on this object's stream."""
-        before, side = current_stream(), self._stream
-        side.wait_stream(before)
-        try:
-            with use_stream(side):
-                if self._remaining:
-                    outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
-                    self._remaining -= 1
-                else:
-                    self._capture()
-                    outputs = self._outputs
-        finally:
-            # a Ctrl-C here would leave what is queued there unordered with what comes
-            uninterrupted(partial(before.wait_stream, side))
-        return outputs
+        with beside(self._stream):
+            if not self._remaining:
+                self._capture()
+                return self._outputs
+            outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
+            self._remaining -= 1
+            return outputs
 
     def _own(self, addresses: set[int]) -> Callable[[Any], bool]:
         """Return a test of whether captured work made or uses an array, by the addresses in the graph."""
@@ -248,7 +237,7 @@ class GraphedStep:
         return lambda array: self._pool.holds(array) or is_used(array)
 
     def _capture(self) -> None:
-        watch = Watch(self._device)
+        watch = Watch(self._pool.device)
         parts: list[Capture | OutsideCall] = []
         captures: list[Capture] = []
         # by `id`, the tensors whose gradient hooks between the parts have changed
@@ -316,12 +305,6 @@ def _addresses(captures: list[Capture]) -> set[int]:
 
 def _assigned(captures: list[Capture]) -> set[int]:
     return {each for part in captures for each in part.assigned}
-
-
-def copy_of(tensor: Any) -> Any:
-    """Return a copy of a tensor, without its graph."""
-    with no_grad():
-        return wrap(tensor.array).clone()
 
 
 def _form(tensor: Any) -> tuple[Any, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import reduce
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,10 @@ from lucid.base.random.generator import get_rng_states, set_rng_states
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError
 from lucid.graphs.graph import CUDAGraph, graph
+from lucid.graphs.static import tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 
 # Those that take part in calls and in backward passes.
@@ -98,18 +101,13 @@ def _compile_ahead(run: Callable[[], None]) -> None:
     """Compile the kernels that `run` would launch, on all cores; up to the first call that cannot be captured."""
     index = gpu.current_device()
     runs = kernels.driver()
-
-    def compile(unit: kernels.Unit) -> None:
-        with gpu.use_device(index):
-            runs.compile(unit)
-
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lucid-compile") as threads, waiting:
         if captures:
             # a capture begins by waiting for the device, which would end that of another thread
             return
         # what fails here fails again, or not, where it counts: in the run that follows
         with suppress(Exception), graph(CUDAGraph()):
-            captures[get_ident()].ahead = lambda unit: threads.submit(compile, unit)
+            captures[get_ident()].ahead = lambda unit: threads.submit(gpu.run_on, index, runs.compile, unit)
             run()
 
 
@@ -122,20 +120,9 @@ def _detached(value: Any) -> Any:
 
 def _sum(output: object) -> Any:
     """Return the sum of all tensors in an output that require grad, or None if there are none."""
-    total = None
-    for tensor in _tensors(output):
-        if tensor.requires_grad:
-            part = tensor.abs().sum() if tensor.is_complex() else tensor.sum()
-            total = part if total is None else total + part
-    return total
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    if hasattr(value, "backward"):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from _tensors(each)
-    elif isinstance(value, list | tuple):
-        for each in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _tensors(each)
+    sums = [
+        tensor.abs().sum() if tensor.is_complex() else tensor.sum()
+        for tensor in tensors_in(output)
+        if tensor.requires_grad
+    ]
+    return reduce(operator.add, sums) if sums else None

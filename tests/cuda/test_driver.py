@@ -74,7 +74,7 @@ def scaled(unit=UNIT):
     kernels._driver = None
     x = lucid.arange(1000, dtype=lucid.float32, device="cuda")
     y = lucid.zeros(1000, device="cuda")
-    run = Launcher("scale<float>", "PPfq", lambda name: kernels.load(unit)[name])
+    run = Launcher("scale<float>", "PPfq", lambda name: kernels.driver().load(unit)[name])
     run(4, 256, x.data_ptr(), y.data_ptr(), 2.5, 1000)
     np.testing.assert_array_equal(y.cpu().numpy(), 2.5 * np.arange(1000, dtype=np.float32))
 
@@ -141,7 +141,7 @@ def test_what_was_built_is_not_compiled(compiled, monkeypatch, tmp_path):
     assert not [*cache.folder().glob("scale-*.cubin")]
     one = kernels.driver()
     assert one.load(UNIT) == one.load(UNIT)  # one module, loaded once
-    kernels.load(UNIT._replace(signatures={"scale<int>": "PPiq"}))
+    kernels.driver().load(UNIT._replace(signatures={"scale<int>": "PPiq"}))
     assert compiled == [UNIT.name]
 
 
@@ -259,7 +259,7 @@ def test_a_thread_that_has_not_used_the_device():
     """Its first work there may be to load a kernel."""
     kernels.driver()
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(kernels.load, UNIT).result().keys() == UNIT.signatures.keys()
+        assert pool.submit(lambda: kernels.driver().load(UNIT)).result().keys() == UNIT.signatures.keys()
 
 
 def test_without_a_compiler_of_ours_cupy_compiles(monkeypatch, caplog):

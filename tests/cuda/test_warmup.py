@@ -10,6 +10,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,8 +186,12 @@ def test_backward_runs_from_the_loss_that_is_given(net):
 
 @pytest.mark.gpu
 def test_every_tensor_of_an_output_takes_part():
-    """Outputs in tuples, lists and dicts all send gradients back; without one that requires grad, only forward runs."""
+    """Outputs in any structure all send gradients back; without one that requires grad, only forward runs."""
     reached = []
+
+    @dataclass
+    class Output:
+        part: Any
 
     class Several(nn.Module):
         def __init__(self):
@@ -197,7 +203,7 @@ def test_every_tensor_of_an_output_takes_part():
             for name, part in enumerate(parts):
                 if part.requires_grad:
                     part.register_hook(lambda _, name=name: reached.append(name))
-            return {"a": parts[0], "b": [parts[1], (parts[2], parts[3])], "c": "no tensor"}
+            return {"a": parts[0], "b": [parts[1], (parts[2], Output(parts[3]))], "c": "no tensor"}
 
     model, x = Several(), lucid.ones(3, device="cuda")
     lucid.cuda.warmup(model, x)

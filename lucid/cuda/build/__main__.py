@@ -13,9 +13,10 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -36,14 +37,6 @@ _PACKAGE = Path(__file__).parents[2]
 _DTYPES = {str(dtype): name for dtype, name in C_TYPES.items() if name in FLOATS}
 
 
-class _Built(NamedTuple):
-    path: Path
-    units: int
-    kernels: int
-    nbytes: int
-    seconds: float
-
-
 def units(dtypes: Sequence[str] = tuple(_DTYPES)) -> list[Unit]:
     """Return all that lucid declares, but for floating dtypes that are not named; whoever needs no dtype is in it."""
     for module in pkgutil.walk_packages([str(_PACKAGE)], "lucid."):
@@ -56,8 +49,8 @@ def units(dtypes: Sequence[str] = tuple(_DTYPES)) -> list[Unit]:
 
 def _build(
     nvrtc: Compiler, architecture: str, chosen: Sequence[Unit], out: Path, jobs: int, advance: Callable[[], None]
-) -> _Built:
-    """Compile units for one architecture, so many at once, and write them into the archive."""
+) -> tuple[str, ...]:
+    """Compile units for one architecture into its archive, so many at once; return a row of the table."""
     started = time.perf_counter()
 
     def one(each: Unit) -> archive.Entry:
@@ -76,7 +69,8 @@ def _build(
     path = out / f"{architecture}.zip"
     archive.write(path, sorted(images, key=lambda entry: entry[0].name))
     kernels = sum(len(image.kernels) for _, image in images)
-    return _Built(path, len(images), kernels, path.stat().st_size, time.perf_counter() - started)
+    size, seconds = path.stat().st_size / 1e6, time.perf_counter() - started
+    return path.name, str(len(images)), f"{kernels:,}", f"{size:.1f}", f"{seconds:.1f}"
 
 
 # ---- the command ----
@@ -141,12 +135,8 @@ def _run(options: argparse.Namespace, console: Console) -> None:
     table = Table("file", "units", "kernels", "MB", "seconds", title=f"Built by NVRTC {nvrtc.version}")
     with Progress(console=console) as progress:
         for architecture in options.arch:
-            task = progress.add_task(architecture, total=len(chosen))
-            built = _build(nvrtc, architecture, chosen, out, options.jobs, lambda task=task: progress.advance(task))
-            table.add_row(
-                built.path.name, str(built.units), f"{built.kernels:,}", f"{built.nbytes / 1e6:.1f}",
-                f"{built.seconds:.1f}",
-            )  # fmt: skip
+            advance = partial(progress.advance, progress.add_task(architecture, total=len(chosen)))
+            table.add_row(*_build(nvrtc, architecture, chosen, out, options.jobs, advance))
     console.print(table)
     console.print(f"written to {out}", highlight=False, soft_wrap=True)
     if options.out and out != archive.standard():

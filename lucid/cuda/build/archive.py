@@ -9,7 +9,6 @@ from __future__ import annotations
 import lzma
 import os
 import re
-import tempfile
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from lucid.base.log import logger
 from lucid.base.trust import distrusted
 from lucid.cuda.build.image import Image, fitting, key_of
+from lucid.cuda.cache import replacing
 from lucid.cuda.source import sources
 
 if TYPE_CHECKING:
@@ -128,18 +128,10 @@ def write(path: Path, images: Iterable[Entry]) -> None:
         If the folder cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
-                for unit, image in images:
-                    # the same content makes the same bytes
-                    archive.writestr(zipfile.ZipInfo(unit.name, _SAME_DATE), image.packed(), zipfile.ZIP_LZMA)
-            # what is readable for all of an installed package is so here, whoever installs it
-            Path(partial).chmod(0o644)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+            for unit, image in images:
+                # the same content makes the same bytes
+                archive.writestr(zipfile.ZipInfo(unit.name, _SAME_DATE), image.packed(), zipfile.ZIP_LZMA)
+        # what is readable for all of an installed package is so here, whoever installs it
+        os.fchmod(file.fileno(), 0o644)

@@ -98,8 +98,7 @@ class Compiler:
 
     def _call(self, name: str, *arguments: object) -> None:
         if code := getattr(self._library, f"nvrtc{name}")(*arguments):
-            words = self._library.nvrtcGetErrorString(code).decode()
-            raise KernelError(f"nvrtc{name} failed: {words}")
+            raise KernelError(f"nvrtc{name} failed: {self._library.nvrtcGetErrorString(code).decode()}")
 
 
 @cache

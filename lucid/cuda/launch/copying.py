@@ -1,24 +1,26 @@
-"""Joining, padding, windows in zeros and elements at a mask on a CUDA device: one launch each."""
+"""Joining, padding, windows in zeros, elements at a mask and transposed arrays on a CUDA device: one launch each."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
+from lucid.cuda.launch.indexing import MAX_BLOCKS, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel, address_of
-from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.layout import merged
+from lucid.cuda.launch.plans import REMEMBERED, empty, planned
 from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cuda.launch.kernels import Launcher
 
 
 _MOVED = [(unit,) for unit in UNITS.values()]
@@ -30,19 +32,14 @@ _unfold_grad = Kernel("copying", "lucid::unfold_grad", EACH_FLOAT)
 _pad_edges = Kernel("copying", "lucid::pad_edges", _MOVED)
 _pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", EACH_FLOAT)
 _masked_scatter = Kernel("copying", "lucid::masked_scatter", _MOVED)
+_transpose = Kernel("copying", "lucid::transpose", _MOVED)
 
 
 # ---- joining ----
 
 
-class Row(NamedTuple):
-    """Up to MAX_PARTS parts that one launch joins: grid and block, and the kernel's numbers after the pointers."""
-
-    grid: tuple[int, int]
-    block: int
-    numbers: tuple[int, ...]
-
-
+# Of up to MAX_PARTS parts that one launch joins: grid and block, and the kernel's numbers after the pointers.
+Row = tuple[tuple[int, int], int, tuple[int, ...]]
 # How more parts are joined is not remembered: lists that grow would fill the memory.
 MOST_PARTS = 32
 
@@ -61,7 +58,7 @@ def _rows_of(lengths: tuple[int, ...], outer: int, itemsize: int, aligned: bool)
         start += sum(sizes)
         rest = [0] * (most - len(sizes))
         grid, block = launch_for(max(1, outer * max(sizes)))
-        rows.append(Row((grid, len(sizes)), block, (*rest, *starts, *rest, *sizes, *rest, outer, total)))
+        rows.append(((grid, len(sizes)), block, (*rest, *starts, *rest, *sizes, *rest, outer, total)))
     return UNITS[itemsize * per], rows
 
 
@@ -72,11 +69,9 @@ def _joined(parts: Sequence[Array | None], lengths: tuple[int, ...], outer: int,
     contiguous = gpu.cupy().ascontiguousarray
     arrays = [part if part is None or part.flags.c_contiguous else contiguous(part) for part in parts]
     pointers = list(map(address_of, arrays))
-    addresses = 0
-    for pointer in pointers:
-        addresses |= pointer
+    aligned = not any(pointer % VECTOR_BYTES for pointer in pointers)
     rows_of = _rows_of if len(parts) <= MOST_PARTS else _rows_of.__wrapped__
-    unit, rows = rows_of(lengths, outer, out.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+    unit, rows = rows_of(lengths, outer, out.dtype.itemsize, aligned)
     launch, most = _join[unit], constant("copying.cu", "MAX_PARTS")
     for k, (grid, block, numbers) in enumerate(rows):
         some = pointers[k * most : (k + 1) * most]
@@ -120,17 +115,14 @@ def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int
     """Return the gradients of parts side by side, zeros for those that are None."""
     if any(part is not None and part.dtype != dtype for part in parts):
         return NotImplemented
-    inner = math.prod(shape[dim + 1 :])
+    outer, inner = _across(shape, dim)
     lengths = tuple([size * inner for size in sizes])
-    return _joined(parts, lengths, math.prod(shape[:dim]), cupy_functions().empty(shape, dtype))
+    return _joined(parts, lengths, outer, cupy_functions().empty(shape, dtype))
 
 
 def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Any:
     """Return the gradients of slices side by side, zeros for those that are None."""
-    if any(part is not None and part.dtype != dtype for part in parts):
-        return NotImplemented
-    lengths = (math.prod(shape[dim + 1 :]),) * len(parts)
-    return _joined(parts, lengths, math.prod(shape[:dim]), cupy_functions().empty(shape, dtype))
+    return split_grad(*parts, shape=shape, dtype=dtype, sizes=(1,) * len(parts), dim=dim)
 
 
 def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
@@ -148,42 +140,34 @@ def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
 Framed = tuple[int, int, int, int, int]
 
 
-class FrameLaunch(NamedTuple):
-    """The launch that writes an array into a window: unit of copies, grid, block, dimensions, how many units."""
-
-    unit: str
-    launch: tuple[int, int]
-    dims: bytes
-    elements: int
-
-
 @lru_cache(REMEMBERED)
-def _frame_launch(dims: tuple[Framed, ...], itemsize: int, aligned: bool) -> FrameLaunch | None:
-    """Return the launch that writes an array into this window; None for too many dimensions."""
+def _frame_launch(
+    dims: tuple[Framed, ...], itemsize: int, aligned: bool
+) -> tuple[str, tuple[int, int], bytes, int] | None:
+    """Return the launch that writes an array into this window: unit of copies, grid and block, window, how many units.
+
+    None for too many dimensions.
+    """
     short: list[Framed] = []
-    for dim in dims:
-        size, start, step, have, stride = dim
+    for size, start, step, have, stride in dims:
         # whole dimensions go together with the one before
-        if short and (start, step, have) == (0, 1, size) and short[-1][4] == stride * size:
-            outer = short.pop()
-            if outer[2] == 1:
-                short.append((outer[0] * size, outer[1] * size, 1, outer[3] * size, stride))
-                continue
-            short.append(outer)
-        short.append(dim)
+        outer = short[-1] if short else (0, 0, 0, 0, 0)
+        if (start, step, have) == (0, 1, size) and (outer[2], outer[4]) == (1, stride * size):
+            short[-1] = (outer[0] * size, outer[1] * size, 1, outer[3] * size, stride)
+        else:
+            short.append((size, start, step, have, stride))
     if len(short) > constant("copying.cu", "MAX_DIMS"):
         return None
     size, start, step, have, stride = short[-1]
     per = VECTOR_BYTES // itemsize
-    if (step, stride) != (1, 1) or size % per or start % per or have % per or not aligned:
-        per = 1
-    if any(dim[4] % per for dim in short[:-1]):
+    steps = [dim[4] for dim in short[:-1]]
+    if not aligned or (step, stride) != (1, 1) or any(number % per for number in (size, start, have, *steps)):
         per = 1
     if per > 1:
         short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
         short.append((size // per, start // per, 1, have // per, 1))
     count = math.prod([dim[0] for dim in short])
-    return FrameLaunch(UNITS[itemsize * per], launch_for(max(count, 1)), _spelled(short), count)
+    return UNITS[itemsize * per], launch_for(max(count, 1)), _spelled(short), count
 
 
 def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
@@ -192,11 +176,10 @@ def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
     frame = _frame_launch(dims, dtype.itemsize, address % VECTOR_BYTES == 0)
     if frame is None:
         return NotImplemented
+    unit, launch, window, count = frame
     out = empty(tuple([dim[0] for dim in dims]), dtype)
-    if frame.elements:
-        _frame[frame.unit](
-            *frame.launch, address, out.data.ptr, frame.dims, *bits_of(value, dtype), frame.elements
-        )  # fmt: skip
+    if count:
+        _frame[unit](*launch, address, out.data.ptr, window, *bits_of(value, dtype), count)
     return out
 
 
@@ -210,21 +193,13 @@ def _spelled(dims: list[Framed]) -> bytes:
 @planned
 def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     """Return `x` with `value` around it."""
-    dims = _padded(x.shape, steps_of(x), pads)
-    return _framed(x, dims, value or 0) if dims else NotImplemented
-
-
-@lru_cache(REMEMBERED)
-def _padded(
-    shape: tuple[int, ...], steps: tuple[int, ...], pads: tuple[tuple[int, int], ...]
-) -> tuple[Framed, ...]:  # fmt: skip
-    """Return the window of an array inside of the one that it is padded to."""
-    return tuple(
+    dims = tuple(
         [
             (before + size + after, before, 1, size, step)
-            for size, (before, after), step in zip(shape, pads, steps, strict=True)
+            for size, (before, after), step in zip(x.shape, pads, steps_of(x), strict=True)
         ]
     )
+    return _framed(x, dims, value or 0) if dims else NotImplemented
 
 
 @planned
@@ -283,13 +258,21 @@ def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     return out
 
 
-def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
-    x = gpu.cupy().ascontiguousarray(x)
-    out = cupy_functions().empty(x.shape, x.dtype)
+def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
+    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+
+
+def _each_of(launcher: Launcher, x: Array, shape: tuple[int, ...], *numbers: int) -> Array:
+    """Return an array of `shape`, each element computed by a kernel from those of `x` in C order."""
+    out = cupy_functions().empty(shape, x.dtype)
     if out.size:
-        launch = _triangle[UNITS[x.dtype.itemsize]]
-        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, *x.shape[-2:], diagonal, int(lower), out.size)
+        x = gpu.cupy().ascontiguousarray(x)
+        launcher(*launch_for(out.size), x.data.ptr, out.data.ptr, *numbers)
     return out
+
+
+def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
+    return _each_of(_triangle[UNITS[x.dtype.itemsize]], x, x.shape, *x.shape[-2:], diagonal, int(lower), x.size)
 
 
 def tril(x: Array, *, diagonal: int) -> Any:
@@ -307,33 +290,20 @@ def unfold_grad(grad: Array, *, shape: tuple[int, ...], dim: int, size: int, ste
     name = C_TYPES.get(grad.dtype)
     if name not in FLOATS:
         return NotImplemented
-    out = cupy_functions().empty(shape, grad.dtype)
-    if out.size:
-        outer, inner = _across(shape, dim)
-        grad = gpu.cupy().ascontiguousarray(grad)
-        sizes = (outer, shape[dim], inner, grad.shape[dim], size, step)
-        _unfold_grad[str(name)](*launch_for(out.size), grad.data.ptr, out.data.ptr, *sizes)
-    return out
+    outer, inner = _across(shape, dim)
+    return _each_of(_unfold_grad[name], grad, shape, outer, shape[dim], inner, grad.shape[dim], size, step)
 
 
 # ---- edges ----
 
 
-def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
-    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
-
-
 def pad_edges(x: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
     """Return `x` with edges made of its own elements."""
     size = x.shape[dim]
-    out = cupy_functions().empty((*x.shape[:dim], before + size + after, *x.shape[dim + 1 :]), x.dtype)
-    if out.size:
-        outer, inner = _across(x.shape, dim)
-        x = gpu.cupy().ascontiguousarray(x)
-        launch = _pad_edges[UNITS[x.dtype.itemsize]]
-        edge = constant("copying.cu", mode.upper())
-        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, outer, size, inner, before, after, edge)
-    return out
+    outer, inner = _across(x.shape, dim)
+    shape = (*x.shape[:dim], before + size + after, *x.shape[dim + 1 :])
+    edge = constant("copying.cu", mode.upper())
+    return _each_of(_pad_edges[UNITS[x.dtype.itemsize]], x, shape, outer, size, inner, before, after, edge)
 
 
 def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
@@ -342,14 +312,10 @@ def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str)
     if name not in FLOATS:
         return NotImplemented
     size = grad.shape[dim] - before - after
-    out = cupy_functions().empty((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
-    if out.size:
-        outer, inner = _across(grad.shape, dim)
-        grad = gpu.cupy().ascontiguousarray(grad)
-        launch = _pad_edges_grad[str(name)]
-        edge = constant("copying.cu", mode.upper())
-        launch(*launch_for(out.size), grad.data.ptr, out.data.ptr, outer, size, inner, before, after, edge)
-    return out
+    outer, inner = _across(grad.shape, dim)
+    shape = (*grad.shape[:dim], size, *grad.shape[dim + 1 :])
+    edge = constant("copying.cu", mode.upper())
+    return _each_of(_pad_edges_grad[name], grad, shape, outer, size, inner, before, after, edge)
 
 
 # ---- masks ----
@@ -375,3 +341,48 @@ def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
 def masked_put(values: Array, mask: Array) -> Any:
     """Return zeros with the elements under `mask` replaced by those of `values`, in order."""
     return masked_scatter(None, mask, values)
+
+
+# ---- transposed arrays ----
+
+# Rows of threads that go over a tile together.
+ROWS = 8
+# Dimensions shorter than this fill too little of a tile.
+SHORTEST = 16
+
+
+@lru_cache(REMEMBERED)
+def _transposition_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, tuple[int, int], tuple[int, ...]] | None:
+    """Return grid, block and numbers of the kernel; None unless exactly one pair of dimensions is to be swapped."""
+    axes = merged([(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)])
+    inner = [dim for dim, (_, step) in enumerate(axes) if step == 1]
+    if not 2 <= len(axes) <= 3 or len(inner) != 1 or inner[0] == len(axes) - 1:
+        return None
+    columns, x_c = axes.pop()
+    rows, _ = axes.pop(inner[0])
+    batch, x_b = axes[0] if axes else (1, 0)
+    if min(rows, columns) < SHORTEST or itemsize not in UNITS:
+        return None
+    out_r, out_b = (columns, rows * columns) if inner[0] == len(axes) else (batch * columns, columns)
+    tile = constant("copying.cu", "TILE")
+    blocks = batch * -(-rows // tile) * -(-columns // tile)
+    return min(blocks, MAX_BLOCKS), (tile, ROWS), (batch, rows, columns, x_b, x_c, out_b, out_r)
+
+
+def transposed(x: Array) -> Any:
+    """Return a copy of `x` in C order; NotImplemented if no two dimensions are to be swapped.
+
+    One dimension is innermost in memory and another in the copy; a third may lie anywhere, and any may be several that
+    count as one.
+    """
+    dtype = x.dtype
+    plan = _transposition_of(x.shape, x.strides, dtype.itemsize)
+    if plan is None:
+        return NotImplemented
+    blocks, block, numbers = plan
+    out = empty(x.shape, dtype)
+    if blocks:
+        _transpose[UNITS[dtype.itemsize]](blocks, block, x.data.ptr, out.data.ptr, *numbers)
+    return out

@@ -10,10 +10,11 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.memory import byte_bounds
+from lucid.cuda.launch.copying import transposed
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import layouts_of
-from lucid.cuda.launch.plans import empty, recordings
-from lucid.cuda.launch.transposition import transposed
+from lucid.cuda.launch.plans import PYTHON_NUMBERS, empty, recordings, remember
+from lucid.cuda.source import signature
 from lucid.cuda.source.sources import make
 
 if TYPE_CHECKING:
@@ -32,13 +33,9 @@ ALL = NUMBERS + BOOL
 # Kernels by the number of operands.
 KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
 
-# Layouts that a function remembers before it begins anew.
-REMEMBERED = 1024
-
 # Operands whose dtype is not that of the function.
 _BOOL = np.dtype(np.bool_)
 _FIXED = {"M": _BOOL, "W": np.dtype(np.float32), "I": np.dtype(np.int32)}
-_PYTHON_NUMBERS = frozenset((bool, int, float))
 
 # A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
 Launch = tuple["Callable[..., None] | None", bytes]
@@ -80,7 +77,7 @@ class Elementwise:
         if text is not None:
             make(f"{stem}.cu", functor, lambda: text(functor))
         self.operands = operands
-        self.out = None if out == "T" else _dtype_of(out)
+        self.out = None if out == "T" else signature.NUMBERS[out].dtype
         # by dtype, shapes and strides: shape and dtype of the output, and the launches for aligned data and for any
         self.launches: dict[Any, tuple[tuple[int, ...], np.dtype[Any], Launch, Launch]] = {}
         self.in_place: dict[Any, Bound] = {}
@@ -94,10 +91,12 @@ class Elementwise:
     def instances(self) -> dict[np.dtype[Any], tuple[tuple[str, ...], ...]]:
         """By dtype: the instances for packs and for single elements."""
         functor, out = self._functor
-        return {
-            dtype: tuple(_instance(t, functor, packed, out, self.operands) for packed in ("true", "false"))
-            for dtype, t in self.dtypes.items()
-        }
+        instances: dict[np.dtype[Any], tuple[tuple[str, ...], ...]] = {}
+        for dtype, t in self.dtypes.items():
+            types = {"T": t, "M": "bool", "I": "int", "W": "float", "S": "Setting"}
+            of_values = [types.get(out, out), *[types[operand] for operand in self.operands]]
+            instances[dtype] = tuple((t, functor.replace("{T}", t), packed, *of_values) for packed in ("true", "false"))
+        return instances
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Return the function of arrays and numbers; NotImplemented if it has no kernel for them.
@@ -122,7 +121,7 @@ class Elementwise:
         for operand, kind in zip(operands, self.operands, strict=True):
             if kind == "S":
                 values.append(operand)
-            elif type(operand) in _PYTHON_NUMBERS:
+            elif type(operand) in PYTHON_NUMBERS:
                 fractions = fractions or type(operand) is float
                 layouts.append(None)
                 values += (0, operand)
@@ -141,11 +140,9 @@ class Elementwise:
                 addresses |= address
                 layouts += (operand.shape, operand.strides)
                 values += (address, 0)
-        if dtype is None:
-            if out is None:
-                return NotImplemented
+        if dtype is None and out is not None:
             dtype = out.dtype
-        if dtype not in self.dtypes or (fractions and dtype.kind in "biu"):
+        if dtype is None or dtype not in self.dtypes or (fractions and dtype.kind in "biu"):
             return NotImplemented
         key = (dtype, *layouts)
         known = self.launches.get(key) or self._prepare(key, operands, out)
@@ -192,37 +189,25 @@ class Elementwise:
 
     def _of_two(self) -> Callable[[Any, Any], Any]:
         bound: dict[Any, Bound] = {}
-        make, device = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice
-        beside: dict[Any, Bound] = {}
-        launches, ndarray = self.launches, gpu.cupy().ndarray
+        make, device, ndarray = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice, gpu.cupy().ndarray
 
         def with_number(x: Any, y: Any) -> Any:
             first = type(x) is ndarray
             array, number = (x, y) if first else (y, x)
-            if type(array) is not ndarray or type(number) not in _PYTHON_NUMBERS:
+            if type(array) is not ndarray or type(number) not in PYTHON_NUMBERS:
                 raise TypeError
             dtype, memory = array.dtype, array.data
             if recordings or memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
                 raise TypeError
-            if first:
-                form = dtype, array.shape, None if array._c_contiguous else array.strides  # noqa: SLF001
-                shape, made, aligned, general = beside.get(form) or self._bind(beside, form, (x, y))
-                out = make(shape, made)
-                address, target = memory.ptr, out.data.ptr
-                launch = general if (address | target) % VECTOR_BYTES else aligned
-                if launch is not None:
-                    launch((target, address), number)
-                return out
-            key = (dtype, None, None, array.shape, array.strides)
-            known = launches.get(key) or self._prepare(key, (x, y), None)
-            if known is None:
-                raise TypeError
-            shape, made, aligned, general = known
+            form = dtype, array.shape, None if array._c_contiguous else array.strides, first  # noqa: SLF001
+            shape, made, aligned, general = bound.get(form) or self._bind(bound, form, (x, y))
             out = make(shape, made)
             address, target = memory.ptr, out.data.ptr
-            launch, layout = general if (address | target) % VECTOR_BYTES else aligned
-            if launch is not None:
-                launch(layout, target, 0, number, address, 0)
+            launch = general if (address | target) % VECTOR_BYTES else aligned
+            if launch is not None and first:
+                launch((target, address), number)
+            elif launch is not None:
+                launch((target,), number, address, 0)
             return out
 
         def run(x: Any, y: Any) -> Any:
@@ -301,25 +286,23 @@ class Elementwise:
     def _bind(self, bound: dict[Any, Bound], key: Any, operands: Sequence[Any], out: Any = None) -> Bound:
         """Find the launches for arrays of one form, bound to all but addresses, and remember them.
 
-        The last operand may be a number: each launch gets it after the addresses.
+        One operand may be a number: each launch gets it, and all values behind it, after the addresses.
         """
         chosen = self._find(key[0], operands, out)
         if chosen is None:
             raise TypeError
         shape, made, choices = chosen
         values = [0] * (2 * len(operands))
-        last = int(not hasattr(operands[-1], "strides"))
-        slots = [(1, 0, 0), *[(2 + 2 * k, 1 + k, 0) for k in range(len(operands) - last)]]
+        ahead = next((k for k, operand in enumerate(operands) if not hasattr(operand, "strides")), len(operands))
+        last = max(2 * (len(operands) - ahead) - 1, 0)
+        slots = [(1, 0, 0), *[(2 + 2 * k, 1 + k, 0) for k in range(ahead)]]
         aligned, general = (
             launcher.bound(layout.grid, layout.block, (layout.parameter, 0, *values), slots, last)
             if layout.grid
             else None
             for launcher, layout in choices
         )
-        if len(bound) >= REMEMBERED:
-            bound.clear()
-        bound[key] = shape, made, aligned, general
-        return bound[key]
+        return remember(bound, key, (shape, made, aligned, general))
 
     def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
         """Find the launches for a key and remember them."""
@@ -331,10 +314,7 @@ class Elementwise:
             (launcher.shaped(layout.grid, layout.block) if layout.grid else None, layout.parameter)
             for launcher, layout in choices
         )
-        if len(self.launches) >= REMEMBERED:
-            self.launches.clear()
-        self.launches[key] = known = (shape, made, aligned, general)
-        return known
+        return remember(self.launches, key, (shape, made, aligned, general))
 
     def _find(self, dtype: np.dtype[Any], operands: Sequence[Any], out: Any) -> Any:
         """Return shape and dtype of the output, and kernel and layout for aligned data and for any; None if none."""
@@ -342,14 +322,12 @@ class Elementwise:
             return None
         width = VECTOR_BYTES // dtype.itemsize
         made = self.out or dtype
-        layouts = layouts_of([_form(x) for x in operands], _form(out), made.itemsize, width)
-        if layouts.general is None:
+        walked = layouts_of([_form(x) for x in operands], _form(out), made.itemsize, width)
+        if walked is None:
             return None
+        shape, *layouts = walked
         packed, single = self.instances[dtype]
-        choices = [
-            (self.kernel[packed if layout.packed else single], layout) for layout in (layouts.aligned, layouts.general)
-        ]
-        return layouts.shape, made, choices
+        return shape, made, [(self.kernel[packed if layout.packed else single], layout) for layout in layouts]
 
 
 def _form(operand: Any) -> Form | None:
@@ -359,16 +337,6 @@ def _form(operand: Any) -> Form | None:
 @cache
 def _dtypes_of(names: tuple[str, ...]) -> dict[np.dtype[Any], str]:
     return {dtype: t for dtype, t in C_TYPES.items() if t in names}
-
-
-def _dtype_of(name: str) -> np.dtype[Any]:
-    return next(dtype for dtype, known in C_TYPES.items() if known == name)
-
-
-def _instance(t: str, functor: str, packed: str, out: str, operands: str) -> tuple[str, ...]:
-    """Return the template arguments of a kernel."""
-    types = {"T": t, "M": "bool", "I": "int", "W": "float", "S": "Setting"}
-    return (t, functor.replace("{T}", t), packed, types.get(out, out), *[types[operand] for operand in operands])
 
 
 _CASTS = {dtype: Elementwise("cast", "Same", out=name, dtypes=ALL) for dtype, name in C_TYPES.items()}

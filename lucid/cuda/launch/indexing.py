@@ -11,7 +11,8 @@ import numpy as np
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, address_of
-from lucid.cuda.launch.plans import empty
+from lucid.cuda.launch.layout import dense_strides, merged, strides_in
+from lucid.cuda.launch.plans import REMEMBERED, empty
 from lucid.cuda.source.signature import constant, packer
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 
@@ -28,9 +29,6 @@ MAX_BLOCKS = 2**31 - 1
 UNITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long", 16: "uint4"}
 INDICES = {np.dtype(np.int32): "int", np.dtype(np.int64): "long long"}
 ATOMIC = (*FLOATS, "int", "long long")
-
-# Plans of each kind that are remembered: by shapes, strides and what else they depend on.
-REMEMBERED = 1024
 
 _MOVED = tuple((unit, index) for unit in UNITS.values() for index in INDICES.values())
 _SUMMED = tuple((t, index) for t in ATOMIC for index in INDICES.values())
@@ -96,32 +94,7 @@ def form_of(x: Array) -> Form:
 
 def contiguous(shape: tuple[int, ...]) -> Form:
     """Return the form of a contiguous array."""
-    return shape, _dense(shape)
-
-
-@lru_cache(REMEMBERED)
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides of a contiguous array, in elements."""
-    steps: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        steps.append(step)
-        step *= size
-    return tuple(reversed(steps))
-
-
-def merged(dims: tuple[Dim, ...]) -> list[Dim]:
-    """Return the same walk in as few dimensions as can be."""
-    out: list[Dim] = []
-    for dim in dims:
-        size = dim[0]
-        if size == 1:
-            continue
-        if out and all(outer == inner * size for outer, inner in zip(out[-1][1:], dim[1:], strict=True)):
-            out[-1] = (out[-1][0] * size, *dim[1:])
-        else:
-            out.append(dim)
-    return out
+    return shape, dense_strides(shape)
 
 
 def _flattened(dims: Sequence[Dim]) -> bytes:
@@ -153,7 +126,7 @@ def along(table: Form, index: Array, dim: int, other: Array | None) -> Walk:
     """
     index = plain_index(index)
     shape, steps = table
-    others = _dense(index.shape) if other is None else steps_of(other)
+    others = dense_strides(index.shape) if other is None else steps_of(other)
     dims = _dims_along(steps, index.shape, steps_of(index), dim, others)
     return Walk(dims, index, shape[dim], steps[dim], False, (0, len(dims)))
 
@@ -204,7 +177,7 @@ def _dims_selected(
     index_steps[first:first] = index
     result = [shape[d] for d in rest]
     result[first:first] = common
-    others = _dense(tuple(result)) if other is None else other
+    others = dense_strides(tuple(result)) if other is None else other
     walked = tuple(zip(result, table_steps, index_steps, others, strict=True))
     return walked, (first, first + len(common))
 
@@ -213,9 +186,8 @@ def _folded(indices: list[Array], common: tuple[int, ...], sizes_and_steps: list
     """Return one index for several: the sum of their offsets; -1 if one of them is out of bounds."""
     out = cupy_functions().empty(common, np.int64)
     for turn, (index, (size, step)) in enumerate(zip(indices, sizes_and_steps, strict=True)):
-        own = [0 if length == 1 else step for length, step in zip(index.shape, steps_of(index), strict=True)]
-        own[:0] = [0] * (len(common) - index.ndim)
-        dims = tuple(zip(common, [0] * len(common), own, _dense(common), strict=True))
+        own = strides_in(common, (index.shape, index.strides, index.itemsize))
+        dims = tuple(zip(common, [0] * len(common), own, dense_strides(common), strict=True))
         _offsets(Walk(dims, index, size, step, wrap, (0, len(dims))), out, first=turn == 0)
     return out
 
@@ -306,17 +278,11 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
     return True
 
 
-class Lines(NamedTuple):
-    """The lines of a walk, that is its elements without columns, and their positions, `along` elements apart."""
+def _lines(walk: Walk) -> tuple[Array, Array, Array, int]:
+    """Return the positions of the lines of a walk as they come and sorted, and the line of each sorted one.
 
-    position: Array
-    ordered: Array
-    order: Array
-    along: int
-
-
-def _lines(walk: Walk) -> Lines:
-    """Return the positions of the lines of a walk as they come and sorted, and the line of each sorted one."""
+    Lines are its elements without columns; the last number is how many elements positions are apart.
+    """
     dims = walk.dims[slice(*walk.lines)]
     # where lines move on by themselves, positions are offsets
     apart = 1 if any(dim[1] for dim in dims) else walk.along
@@ -324,7 +290,7 @@ def _lines(walk: Walk) -> Lines:
     position = cupy_functions().empty(inside.elements, np.int64)
     _offsets(inside, position, first=True)
     order = gpu.cupy().argsort(position, kind="stable")
-    return Lines(position, position[order], order, apart)
+    return position, position[order], order, apart
 
 
 def _last_only(table: Array, walk: Walk) -> Walk:
@@ -334,12 +300,10 @@ def _last_only(table: Array, walk: Walk) -> Walk:
     _keep_last["long long"](
         *launch_for(position.size), ordered.data.ptr, order.data.ptr, position.data.ptr, position.size
     )
-    sizes = tuple([dim[0] for dim in walk.dims[start:stop]])
-    dims = [
-        (size, 0, step, dim[3]) for size, step, dim in zip(sizes, _dense(sizes), walk.dims[start:stop], strict=True)
-    ]
-    whole = (*walk.dims[:start], *dims, *walk.dims[stop:])
-    return Walk(whole, position, table.size, apart, False, walk.lines)
+    lines = walk.dims[start:stop]
+    steps = dense_strides(tuple([dim[0] for dim in lines]))
+    dims = [(dim[0], 0, step, dim[3]) for dim, step in zip(lines, steps, strict=True)]
+    return Walk((*walk.dims[:start], *dims, *walk.dims[stop:]), position, table.size, apart, False, walk.lines)
 
 
 # ---- sums ----
@@ -388,8 +352,7 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
     launch, dims, count = plan
     if not count:
         return True
-    ordered = are_deterministic_algorithms_enabled() and dtype.kind in "fV"
-    if name not in ATOMIC or (ordered and array is not None):
+    if name not in ATOMIC or (array is not None and dtype.kind in "fV" and are_deterministic_algorithms_enabled()):
         array = cupy_functions().full(count, value, dtype) if array is None else array
         _add_in_order(name, table, walk, array, use_count, skipped)
         return True
@@ -404,24 +367,23 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
 
 def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: Array | None, skipped: int) -> None:
     start, stop = walk.lines
-    if len(merged(tuple([(size, 0, 0, step) for size, _, _, step in walk.dims[start:stop]]))) > 1:
+    if len(merged([(dim[0], dim[3]) for dim in walk.dims[start:stop]])) > 1:
         value = gpu.cupy().ascontiguousarray(value)
-        steps = _dense(tuple([dim[0] for dim in walk.dims]))
+        steps = dense_strides(tuple([dim[0] for dim in walk.dims]))
         walk = walk._replace(dims=tuple([(*dim[:3], step) for dim, step in zip(walk.dims, steps, strict=True)]))
-    lines = _lines(walk)
+    position, ordered, order, apart = _lines(walk)
     columns = merged((*walk.dims[:start], *walk.dims[stop:]))
-    own = merged(tuple([(size, 0, 0, step) for size, _, _, step in walk.dims[start:stop]]))
-    step = own[0][3] if own else 0
-    across, count = math.prod([dim[0] for dim in columns]), lines.position.size
+    own = merged([(dim[0], dim[3]) for dim in walk.dims[start:stop]])
+    step = own[0][1] if own else 0
+    across, count = math.prod([dim[0] for dim in columns]), position.size
     windows = -(-count // constant("indexing.cu", "WINDOW"))
     carry = cupy_functions().empty((windows, across), table.dtype)
     grid = launch_for(windows * across)
     _add_sorted[name](
-        *grid, table.data.ptr, lines.ordered.data.ptr, lines.order.data.ptr, value.data.ptr, carry.data.ptr,
-        address_of(use_count), skipped, _flattened(columns), across, step, lines.along, count,
+        *grid, table.data.ptr, ordered.data.ptr, order.data.ptr, value.data.ptr, carry.data.ptr,
+        address_of(use_count), skipped, _flattened(columns), across, step, apart, count,
     )  # fmt: skip
     if windows > 1:
         _add_carries[name](
-            *grid, table.data.ptr, lines.ordered.data.ptr, carry.data.ptr, skipped, _flattened(columns), across,
-            lines.along, count,
+            *grid, table.data.ptr, ordered.data.ptr, carry.data.ptr, skipped, _flattened(columns), across, apart, count,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lucid.base.locks import Once, new_lock, new_rlock
 from lucid.cuda.launch.parameters import Parameters, check_numbers, last_packer
-from lucid.cuda.launch.plans import note, recordings
+from lucid.cuda.launch.plans import note, recordings, remember
 from lucid.cuda.source.signature import NUMBERS, source
 from lucid.cuda.source.sources import joined
 from lucid.errors import KernelError
@@ -47,8 +47,6 @@ Extent = int | tuple[int, ...]
 _PLAIN_SHARED = 48 << 10
 # Larger numbers would lose their upper bits on the way to the driver.
 _MOST_BLOCKS, _MOST_BESIDE = 2**31 - 1, 65_535
-# Launch shapes that a kernel remembers before it begins anew.
-_MOST_SHAPES = 1024
 
 
 class Unit(NamedTuple):
@@ -226,11 +224,9 @@ class Launcher:
             code = int(getattr(error, "status", 0))
             if runs.recovers(code):
                 try:
-                    runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
+                    return runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                 except RuntimeError as second:
                     code = int(getattr(second, "status", code))
-                else:
-                    return
             words = runs.failure(code)
             if min(gx, gy, gz, bx, by, bz) < 1:
                 words += "; a launch has at least one block and one thread"
@@ -261,41 +257,24 @@ class Launcher:
             bound.pack(bound.words, bound.start, *values)
             words, extra = bound.words, bound.extra
             places = tuple([(bound.places[position], number, offset) for position, number, offset in slots])
+            pack_last = last_packer(self._codes, last) if last else None
 
-            def again(addresses: Sequence[int]) -> None:
+            def again(addresses: Sequence[int], *last_values: Any) -> None:
                 runs = _driver or driver()
                 handle = (plain and handles.get(runs.device())) or find()
                 with lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
+                    if pack_last is not None:
+                        pack_last(words, *last_values)
                     try:
                         runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                     except RuntimeError as error:
                         retry(error, handle, extra)
 
-            return again if not last else with_last(bound, places, last)
-
-        def with_last(bound: Parameters, places: Sequence[Slot], count: int) -> Callable[..., None]:
-            words, pack_last = bound.words, last_packer(self._codes, count)
-
-            def again(addresses: Sequence[int], *last: Any) -> None:
-                runs = _driver or driver()
-                handle = (plain and handles.get(runs.device())) or find()
-                with lock:
-                    for place, number, offset in places:
-                        words[place] = addresses[number] + offset
-                    pack_last(words, *last)
-                    try:
-                        runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, bound.extra)
-                    except RuntimeError as error:
-                        retry(error, handle, bound.extra)
-
             return again
 
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes.clear()
-        self._shapes[grid, block, shared] = launch, bind
-        return launch, bind
+        return remember(self._shapes, (grid, block, shared), (launch, bind))
 
     def __repr__(self) -> str:
         return f"Launcher({self.name!r})"
@@ -356,8 +335,7 @@ class Kernel:
         KernelError
             If the kernel is not declared for these template arguments.
         """
-        launcher = self._launchers.get(arguments)
-        return launcher if launcher is not None else self._prepare(arguments)
+        return self._launchers.get(arguments) or self._prepare(arguments)
 
     def expression(self, instance: tuple[str, ...]) -> str:
         """C++ name of an instance.
@@ -430,14 +408,3 @@ def _handle(stem: str, group: str | None, name: str) -> int:
 def address_of(x: Array | None) -> int:
     """Return a kernel's argument for an array; 0 for none."""
     return 0 if x is None else x.data.ptr
-
-
-def load(unit: Unit) -> dict[str, int]:
-    """Return the handles of the kernels of a unit on the current device, by their C++ names.
-
-    Raises
-    ------
-    KernelError
-        If it does not compile.
-    """
-    return driver().load(unit)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from lucid.cuda.launch.plans import REMEMBERED
 from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
+Dim = TypeVar("Dim", bound="tuple[int, ...]")
 THREADS = 256
 
 # Shape, strides in bytes and bytes of an element of an operand; None for a number.
@@ -38,24 +41,12 @@ class Layout(NamedTuple):
     parameter: bytes
 
 
-class Layouts(NamedTuple):
-    """Layouts of a function for operands of given shapes and strides.
+def layouts_of(
+    operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int
+) -> tuple[tuple[int, ...], Layout, Layout] | None:
+    """Return the shape of the output, and the layouts for data aligned to 16 bytes and for others.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the output.
-    aligned, general : Layout or None
-        For data aligned to 16 bytes, and for others; None if no kernel goes through so many dimensions.
-    """
-
-    shape: tuple[int, ...]
-    aligned: Any
-    general: Any
-
-
-def layouts_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Layouts:
-    """Return the layouts for operands of these forms; None if they have too many dimensions.
+    None if no kernel goes through so many dimensions.
 
     Parameters
     ----------
@@ -78,19 +69,20 @@ def layouts_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int
     if out is not None and np.broadcast_shapes(shape, *shapes) != shape:
         raise ValueError(f"an output of shape {shape} takes no operands of shapes {shapes}")
     if out is None:
-        steps = [math.prod(shape[d + 1 :]) * out_bytes for d in range(len(shape))]
-        out = shape, tuple(steps), out_bytes
-    sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
+        out = shape, dense_strides(shape, out_bytes), out_bytes
+    steps_of_all = [strides_in(shape, form) for form in (out, *operands)]
+    dims = merged(zip(shape, *steps_of_all, strict=True))[::-1] or [(1, 1, *[0] * len(operands))]
+    sizes, strides = [size for size, *_ in dims], [steps for _, *steps in dims]
     if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
-        return Layouts(shape, None, None)
+        return None
     count = math.prod(sizes)
     general = layout_of(sizes, strides, count, 0, packed=False)
     inner, *outer = strides
     packs, tail = divmod(sizes[0], width)
     even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
     if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
-        return Layouts(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
-    return Layouts(shape, general, general)
+        return shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general
+    return shape, general, general
 
 
 def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
@@ -102,19 +94,23 @@ def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
     return [0] * (len(shape) - len(own)) + own
 
 
-def collapsed(shape: tuple[int, ...], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Return sizes, and the strides of all operands, by dimension from the innermost; as few as do."""
-    sizes: list[int] = []
-    rows: list[tuple[int, ...]] = []
-    for size, row in reversed(list(zip(shape, zip(*strides, strict=True), strict=True))):
+@lru_cache(REMEMBERED)
+def dense_strides(shape: tuple[int, ...], innermost: int = 1) -> tuple[int, ...]:
+    """Return the strides of elements in C order, `innermost` apart."""
+    return tuple([innermost * math.prod(shape[d + 1 :]) for d in range(len(shape))])
+
+
+def merged(dims: Iterable[Dim]) -> list[Dim]:
+    """Return the same walk through memory in as few dimensions as can be; each is a size, and steps of any number."""
+    out: list[tuple[int, ...]] = []
+    for size, *steps in dims:
         if size == 1:
             continue
-        if sizes and all(step == inner * sizes[-1] for step, inner in zip(row, rows[-1], strict=True)):
-            sizes[-1] *= size
+        if out and out[-1][1:] == tuple([step * size for step in steps]):
+            out[-1] = (out[-1][0] * size, *steps)
         else:
-            sizes.append(size)
-            rows.append(row)
-    return sizes or [1], rows or [(1,) + (0,) * (len(strides) - 1)]
+            out.append((size, *steps))
+    return cast("list[Dim]", out)
 
 
 def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int, tail: int, *, packed: bool) -> Layout:

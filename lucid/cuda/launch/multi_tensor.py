@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
+from lucid.cuda.launch.plans import remember
 from lucid.cuda.source.signature import constant
 from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
 
@@ -40,16 +41,11 @@ _THREADS = 256
 _NORM_ORDERS = {1.0: "1", 2.0: "2", float("inf"): "0"}
 
 
-def _instances(*arguments: str) -> list[tuple[str, ...]]:
-    """Return the instances of each dtype: with each of these template arguments behind it, or alone without any."""
-    return [(t, *more) for t in FLOATS for more in ([(each,) for each in arguments] or [()])]
-
-
-_norm_partial = Kernel("gradients", "lucid::norm_partial", _instances(*_NORM_ORDERS.values()))
-_norm_total = Kernel("gradients", "lucid::norm_total", _instances(*_NORM_ORDERS.values()))
-_clip_by_norm = Kernel("gradients", "lucid::clip_by_norm", _instances(*FLOATS))
-_clip_by_value = Kernel("gradients", "lucid::clip_by_value", _instances())
-_unscale = Kernel("gradients", "lucid::unscale", _instances())
+_norm_partial = Kernel("gradients", "lucid::norm_partial", list(product(FLOATS, _NORM_ORDERS.values())))
+_norm_total = Kernel("gradients", "lucid::norm_total", list(product(FLOATS, _NORM_ORDERS.values())))
+_clip_by_norm = Kernel("gradients", "lucid::clip_by_norm", list(product(FLOATS, FLOATS)))
+_clip_by_value = Kernel("gradients", "lucid::clip_by_value", EACH_FLOAT)
+_unscale = Kernel("gradients", "lucid::unscale", EACH_FLOAT)
 
 
 # ---- rows into tables ----
@@ -102,8 +98,7 @@ def dense(array: Array) -> Array:
     """Return an array as kernels read it: itself, or a contiguous copy."""
     if array._c_contiguous:  # noqa: SLF001
         return array
-    with gpu.use_device(gpu.device_index(array)):
-        return gpu.cupy().ascontiguousarray(array)
+    return gpu.run_on(gpu.device_index(array), gpu.cupy().ascontiguousarray, array)
 
 
 class Table(NamedTuple):
@@ -187,7 +182,7 @@ def _table(kernel: Kernel, rows: list[Row], positions: list[int], behind: int, a
 
 def step_kernel(stem: str, name: str) -> Kernel:
     """Declare ``lucid::name<T>`` of ``stem.cu``."""
-    return Kernel(stem, f"lucid::{name}", _instances())
+    return Kernel(stem, f"lucid::{name}", EACH_FLOAT)
 
 
 def step_tables(
@@ -275,12 +270,7 @@ class Arrays:
                 for array, memory in zip(arrays, memories, strict=True)
             ]
         )
-        layout = _layouts.get(key)
-        if layout is None:
-            if len(_layouts) >= _MOST_LAYOUTS:
-                _layouts.clear()
-            layout = _layouts[key] = _Layout(arrays)
-        self._layout = layout
+        self._layout = layout = _layouts.get(key) or remember(_layouts, key, _Layout(arrays), _MOST_LAYOUTS)
         self.dtypes, self.devices = layout.dtypes, layout.devices
 
     def repetitions(self) -> set[int]:
@@ -357,5 +347,5 @@ class Arrays:
         Instead of the factor, a float64 number on their device may be given, `scale`, by which they are divided:
         multiplied by what 1 divided by it is.
         """
-        device, at = overflow.data.device_id, 0 if scale is None else scale.data.ptr
-        return self._change(lambda table: table.device == device, _unscale, factor, at, overflow.data.ptr)
+        device, flag = overflow.data.device_id, overflow.data.ptr
+        return self._change(lambda table: table.device == device, _unscale, factor, address_of(scale), flag)

@@ -74,9 +74,9 @@ def places_of_pointers(codes: str) -> dict[int, int]:
 
 @cache
 def last_packer(codes: str, count: int) -> Callable[..., None]:
-    """Return the packer of the last values of a signature: ``pack(words, *values)``."""
-    places = places_in(codes)[len(places_in(codes)) - count :]
-    start = end = places[0][1] if places else 0
+    """Return the packer of the last values of a signature, one or more: ``pack(words, *values)``."""
+    places = places_in(codes)[-count:]
+    start = end = places[0][1]
     form = "="
     for kind, place in places:
         # without alignment, a pointer has the code of a number of its size

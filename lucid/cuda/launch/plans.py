@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import struct
 import weakref
+from dataclasses import dataclass, field
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound="Callable[..., Any]")
+K = TypeVar("K")
+V = TypeVar("V")
 
-# LaunchPlans that a launcher remembers before it begins anew.
+# Plans and layouts of each kind that are remembered, before they are made anew: by shapes, strides and what else they
+# depend on.
 REMEMBERED = 1024
 # Arrays are aligned to this or to less.
 ALIGNMENT = 16
@@ -45,6 +49,7 @@ Bind: TypeAlias = "Callable[..., Callable[..., None]]"
 """``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
 
+@dataclass(slots=True, eq=False)
 class LaunchPlan:
     """The arrays made and the launches for arrays of one form.
 
@@ -64,22 +69,12 @@ class LaunchPlan:
         For whoever records an op that is done so: what follows from the form, by the operands that require grad.
     """
 
-    __slots__ = ("alone", "made", "recorded", "result", "steps", "tied")
-
-    def __init__(
-        self,
-        made: list[tuple[tuple[int, ...], Any]],
-        steps: list[Callable[[Sequence[int]], None]],
-        result: Any,
-        alone: tuple[Any, ...] | None,
-        tied: Collection[tuple[int, int, int]],
-    ) -> None:
-        self.made = tuple(made)
-        self.steps = tuple(steps)
-        self.result = result
-        self.alone = alone
-        self.tied = tuple(tied)
-        self.recorded: dict[int, tuple[Any, ...]] = {}
+    made: tuple[tuple[tuple[int, ...], Any], ...]
+    steps: tuple[Callable[[Sequence[int]], None], ...]
+    result: Any
+    alone: tuple[Any, ...] | None
+    tied: tuple[tuple[int, int, int], ...]
+    recorded: dict[int, Any] = field(default_factory=dict[int, Any])
 
     def fits(self, addresses: Sequence[int]) -> bool:
         """Return whether those of the arrays that overlap do so as they did when the plan was made."""
@@ -94,17 +89,16 @@ class LaunchPlan:
             addresses.append(array.data.ptr)
             step(addresses)
             return array
-        arrays = operands
         for shape, dtype in self.made:
             array = make(shape, dtype)
-            arrays.append(array)
+            operands.append(array)
             addresses.append(array.data.ptr)
         for step in self.steps:
             step(addresses)
         result = self.result
         if type(result) is int:
-            return arrays[result]
-        return tuple([None if number is None else arrays[number] for number in result])
+            return operands[result]
+        return tuple([None if number is None else operands[number] for number in result])
 
 
 class NotPlannedError(Exception):
@@ -137,7 +131,7 @@ class Recording:
         alone = None
         if len(self.made) == len(self.steps) == 1 and numbers == len(self.arrays) - 1:
             alone = (*self.made[0], self.steps[0])
-        return LaunchPlan(self.made, self.steps, numbers, alone, self.tied)
+        return LaunchPlan(tuple(self.made), tuple(self.steps), numbers, alone, tuple(self.tied))
 
     def number(self, array: Array | None) -> int | None:
         """Return the number of an array, or of the made one that it is in another shape."""
@@ -228,16 +222,13 @@ def note(values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None
         recording.note(values, pointers, bind)
 
 
-_make: Callable[[Any, Any], Any] | None = None
+_maker = functools.cache(gpu.array_maker)
 
 
 def empty(shape: Any, dtype: Any) -> Any:
     """Return a CUDA array without values, as `cupy.empty` does, for a launcher to write to."""
-    global _make
-    if _make is None:
-        _make = gpu.array_maker()
     check_size("empty", (shape,) if hasattr(shape, "__index__") else shape, np.dtype(dtype).itemsize)
-    made = _make(shape, dtype)
+    made = _maker()(shape, dtype)
     if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.arrays.append(made)
         recording.made.append((made.shape, made.dtype))
@@ -260,7 +251,15 @@ def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-_NUMBERS = frozenset((bool, int, float))
+def remember(table: dict[K, V], key: K, value: V, most: int | None = None) -> V:
+    """Return a value after keeping it in a table that begins anew if it is full: of `REMEMBERED` by default."""
+    if len(table) >= (most or REMEMBERED):
+        table.clear()
+    table[key] = value
+    return value
+
+
+PYTHON_NUMBERS = frozenset((bool, int, float))
 
 
 def number_form(number: float) -> tuple[type, object]:
@@ -276,18 +275,7 @@ def planned(launcher: F) -> F:
     def call(*arguments: Any, **settings: Any) -> Any:
         return run(arguments, settings)[0]
 
-    _planned.add(call)
-    return call  # type: ignore[return-value]
-
-
-_planned: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
-
-
-def is_planned(launcher: Callable[..., Any]) -> bool:
-    """Return whether a launcher, or the one that is called with further arguments, is planned."""
-    while isinstance(launcher, functools.partial):
-        launcher = launcher.func
-    return launcher in _planned
+    return launches_only(call)  # type: ignore[return-value]
 
 
 def launches_only(launcher: F) -> F:
@@ -300,8 +288,10 @@ _noted: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 def can_be_noted(launcher: Callable[..., Any]) -> bool:
-    """Return whether all that a launcher does to arrays can be in a plan."""
-    return is_planned(launcher) or launcher in _noted
+    """Return whether all that a launcher, or the one that it calls with further arguments, does can be in a plan."""
+    while isinstance(launcher, functools.partial):
+        launcher = launcher.func
+    return launcher in _noted
 
 
 def with_plan(
@@ -338,7 +328,7 @@ def with_plan(
                 strides = None if argument._c_contiguous else argument.strides  # noqa: SLF001
                 key += (argument.dtype, argument.shape, strides, place)
             else:
-                key.append(number_form(argument) if type(argument) in _NUMBERS else argument)
+                key.append(number_form(argument) if type(argument) in PYTHON_NUMBERS else argument)
         form = tuple(key)
         try:
             plan = plans.get(form)
@@ -357,9 +347,7 @@ def with_plan(
         finally:
             del recordings[thread]
         if result is not NotImplemented:
-            if len(plans) >= REMEMBERED:
-                plans.clear()
-            plans[form] = recording.plan(result)
+            remember(plans, form, recording.plan(result))
         return result, None
 
     return run

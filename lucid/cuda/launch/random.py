@@ -8,12 +8,13 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.random import draws as random
+from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
+from lucid.cuda.memory import array_apart
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-_THREADS = 256
 _WHOLE = ("signed char", "unsigned char", "short", "int", "long long")
 
 
@@ -45,10 +46,7 @@ class DeviceSeed:
     __slots__ = ("array",)
 
     def __init__(self) -> None:
-        # memory of a pool of its own: in that of a graph it may have been a temporary's, which replays write again
-        module = gpu.cupy()
-        with module.cuda.using_allocator(module.cuda.MemoryPool().malloc):
-            self.array: Any = module.empty(2, np.uint64)
+        self.array = array_apart(2, np.uint64)
 
     def store(self, seed: int, offset: int) -> None:
         """Let draws queued from now on continue the stream of `seed` at `offset`."""
@@ -58,12 +56,6 @@ class DeviceSeed:
 def _where(seed: int | DeviceSeed) -> tuple[int, int]:
     """Return the address of seed and offset, or 0, and the seed, or 0."""
     return (0, seed) if isinstance(seed, int) else (seed.array.data.ptr, 0)
-
-
-def _grid(threads: int) -> tuple[int, int]:
-    """Return blocks, and threads in each."""
-    block = min(-(-threads // 32) * 32, _THREADS)
-    return -(-threads // block), block
 
 
 def fill(out: Array, seed: int | DeviceSeed, offset: int, name: str, *numbers: Any) -> bool:
@@ -77,7 +69,7 @@ def fill(out: Array, seed: int | DeviceSeed, offset: int, name: str, *numbers: A
         return False
     if out.size:
         words = 2 if name == "integers" or out.itemsize == 8 else 1
-        grid, block = _grid(-(-out.size * words // 4))
+        grid, block = launch_for(-(-out.size * words // 4))
         FILLS[name][dtype](grid, block, out.data.ptr, out.size, *_where(seed), offset, *numbers)
     return True
 
@@ -94,7 +86,7 @@ def dropout(x: Array, *, seed: int | DeviceSeed, offset: int, threshold: int, sc
     out = module.empty(x.shape, x.dtype)
     x = module.ascontiguousarray(x)
     if out.size:
-        grid, block = _grid(-(-out.size // 4))
+        grid, block = launch_for(-(-out.size // 4))
         _dropout[dtype](grid, block, x.data.ptr, out.data.ptr, out.size, *_where(seed), offset, threshold, scale)
     return out
 

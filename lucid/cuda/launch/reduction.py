@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, address_of
+from lucid.cuda.launch.layout import merged as merged_axes
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from lucid.base.arrays import Array
 
@@ -79,7 +80,7 @@ class Reduction:
         The file in `kernels`, and the op there.
     gathers : callable
         ``gathers(dtype)`` gives the bytes of the op's accumulator.
-    dtypes : iterable of str
+    dtypes : collection of str
         The C types that it takes.
     ordered : bool
         Whether the op wants to know the indices of elements; then there may be only one axis.
@@ -95,14 +96,13 @@ class Reduction:
         stem: str,
         op: str,
         gathers: Callable[[Any], int],
-        dtypes: Iterable[str] = FLOATS,
+        dtypes: Collection[str] = FLOATS,
         *,
         ordered: bool = False,
     ) -> None:
         self.ordered = ordered
-        names = set(dtypes)
         self.instances = {
-            dtype: ((name, f"lucid::{op}"), gathers(dtype)) for dtype, name in C_TYPES.items() if name in names
+            dtype: ((name, f"lucid::{op}"), gathers(dtype)) for dtype, name in C_TYPES.items() if name in dtypes
         }
         known = tuple([instance for instance, _ in self.instances.values()])
         self.rows = Kernel(stem, "lucid::reduce_rows", known)
@@ -194,19 +194,6 @@ def result_shape(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) ->
 def steps_of(x: Array, dims: Iterable[int]) -> list[Axis]:
     """Return size and stride, in elements, of some dimensions of `x`."""
     return [(x.shape[d], x.strides[d] // x.dtype.itemsize) for d in dims]
-
-
-def merged_axes(axes: Iterable[Axis]) -> list[Axis]:
-    """Return the same walk through memory with as few axes as possible."""
-    merged: list[Axis] = []
-    for size, stride in axes:
-        if size == 1:
-            continue
-        if merged and merged[-1][1] == size * stride:
-            merged[-1] = merged[-1][0] * size, stride
-        else:
-            merged.append((size, stride))
-    return merged
 
 
 def too_many(axes: Sequence[Axis]) -> bool:

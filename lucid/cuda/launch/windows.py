@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lucid.cuda.launch.indexing import steps_of
+
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
@@ -42,8 +44,7 @@ def images(x: Array, count: int) -> Images | None:
     lead = x.ndim - count
     if lead > 2 or count > 2:
         return None
-    itemsize: int = x.dtype.itemsize
-    steps = [stride // itemsize for stride in x.strides]
+    steps = steps_of(x)
     shape: Any = (*[1] * (2 - lead), *x.shape[:lead], *[1] * (2 - count), *x.shape[lead:])
     strides: Any = (*[0] * (2 - lead), *steps[:lead], *[0] * (2 - count), *steps[lead:])
     return Images(shape, strides)

@@ -17,8 +17,10 @@ CUBLAS_WORKSPACE_CONFIG=:4096:8 before the first product.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
+import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,11 +29,13 @@ import numpy as np
 
 from lucid.backends.cuda import matmul as settings
 from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch import product
 from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launch.layout import dense_strides, merged, strides_in
 from lucid.cuda.launch.plans import empty, not_planned, note, planned, recordings
-from lucid.cuda.libraries.captured_blas import captured_product
-from lucid.errors import ShapeError
+from lucid.errors import CaptureError, KernelError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,9 +64,6 @@ class Factor(NamedTuple):
 
     number: np.ndarray[Any, Any]
     address: int
-
-
-_factors: dict[tuple[float, type], Factor] = {}
 
 
 @planned
@@ -140,8 +141,7 @@ def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, be
         return NotImplemented
     if x is None or not beta:
         return matmul(a, b, alpha=alpha)
-    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
+    out = empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:-1], b.shape[-1]), a.dtype)
     if converted(x, a.dtype, out) is NotImplemented:
         not_planned()
         out[...] = x
@@ -254,11 +254,10 @@ def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[
             addresses[out] + out_skip, *rest,
         )  # fmt: skip
         device = device_of()
-        handle = _handles.of_device.get(device) or _handles.find(device)
-        try:
-            cublas.gemmStridedBatchedEx(handle, *values)
-        except NotImplementedError:
-            captured_product(cublas.getMathMode(handle), values)
+        handle = _handles.of_device.get(device)
+        if handle is None:
+            handle = _handles.of_device[device] = gpu.cupy().cuda.device.get_cublas_handle()
+        _product(cublas, handle, values)
 
     return again
 
@@ -268,11 +267,6 @@ class _Handles(threading.local):
 
     def __init__(self) -> None:
         self.of_device: dict[int, int] = {}
-
-    def find(self, device: int) -> int:
-        """Return the handle of the current device, and remember it."""
-        handle = self.of_device[device] = gpu.cupy().cuda.device.get_cublas_handle()
-        return handle
 
 
 _handles = _Handles()
@@ -286,34 +280,75 @@ def cublas_library() -> Any:
 
 def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[product.Loop]:
     """Return the fewest nested loops over a stack, the innermost first."""
-    loops: list[product.Loop] = []
-    step = size
-    for axis in range(-1, -len(stack) - 1, -1):
-        count = stack[axis]
-        if count == 1:
-            continue
-        loop = (count, _step(a, axis), _step(b, axis), step)
-        step *= count
-        if loops and all(loop[k] == loops[-1][k] * loops[-1][0] for k in (1, 2, 3)):
-            loops[-1] = (loops[-1][0] * count, *loops[-1][1:])
-        else:
-            loops.append(loop)
-    return loops or [(1, 0, 0, 0)]
+    steps = [strides_in(stack, (x.shape[:-2], x.strides[:-2], x.itemsize)) for x in (a, b)]
+    return merged(zip(stack, *steps, dense_strides(stack, size), strict=True))[::-1] or [(1, 0, 0, 0)]
 
 
-def _step(x: Array, axis: int) -> int:
-    """Return the stride in elements of a stack's dimension, counted from its end; 0 if `x` is broadcast along it."""
-    if x.ndim - 2 < -axis or x.shape[axis - 2] == 1:
-        return 0
-    return x.strides[axis - 2] // x.itemsize
-
-
+@functools.lru_cache
 def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
     """Return a factor in host memory, read by cuBLAS at the time of the call."""
-    factor = _factors.get((value, form))
-    if factor is None:
-        number = np.array(value, form)
-        factor = Factor(number, number.ctypes.data)
-        if value in {0.0, 1.0}:
-            _factors[value, form] = factor
-    return factor
+    number = np.array(value, form)
+    return Factor(number, number.ctypes.data)
+
+
+# ---- in a capture, where CuPy refuses all of cuBLAS, so that it is called past CuPy ----
+
+# What cuBLAS works in unless it is told otherwise, by the device's major version: other sizes may sum in another order.
+_WORKSPACE_BYTES = {9: 32 << 20, 10: 32 << 20, 12: 12 << 20}
+_OTHER_WORKSPACE_BYTES = 4 << 20
+
+_POINTER, _INT, _STEP = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
+_MATRIX = [_POINTER, _INT, _INT, _STEP]
+_TYPES = [_POINTER, *[_INT] * 5, _POINTER, *_MATRIX, *_MATRIX, _POINTER, *_MATRIX, *[_INT] * 3]
+
+# A handle of our own for each device and thread: with a workspace it must not go on with CuPy's.
+_capturing_handles: dict[tuple[int, int], ctypes.c_void_p] = {}
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    """Return the library that CuPy has loaded."""
+    major = gpu.cupy().cuda.runtime.runtimeGetVersion() // 1000
+    library = ctypes.CDLL(f"libcublas.so.{major}", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    library.cublasGemmStridedBatchedEx.argtypes = _TYPES
+    library.cublasSetWorkspace_v2.argtypes = [_POINTER, _POINTER, ctypes.c_size_t]
+    return library
+
+
+def _check(status: int, what: str) -> None:
+    if status:
+        raise KernelError(f"{what} in a capture: cuBLAS returned status {status}")
+
+
+def prepare_capture() -> None:
+    """Create this thread's handle of cuBLAS for the current device, as a capture cannot."""
+    key = gpu.current_device(), threading.get_ident()
+    if key not in _capturing_handles:
+        gpu.cupy().cuda.device.get_cublas_handle()
+        made = ctypes.c_void_p()
+        _check(_library().cublasCreate_v2(ctypes.byref(made)), "cublasCreate")
+        _capturing_handles[key] = made
+
+
+def captured_product(mode: int, values: tuple[int, ...]) -> None:
+    """Let the current stream record a product, given as ``cublasGemmStridedBatchedEx`` takes it, in a math mode."""
+    capture = capture_of_this_thread()
+    if capture is None:
+        raise CaptureError(
+            "matrix products can be captured only by lucid.cuda.graph() or graphed_step(), which give cuBLAS memory to "
+            "work in; this stream captures for somebody else"
+        )
+    handle, library = _capturing_handles[capture.device, threading.get_ident()], _library()
+    stream = gpu.current_stream().ptr
+    workspace: Any = capture.pool.workspaces.get(stream)
+    if workspace is None:
+        major = int(gpu.cupy().cuda.Device().compute_capability[:-1])
+        workspace = cupy_functions().empty(_WORKSPACE_BYTES.get(major, _OTHER_WORKSPACE_BYTES), "u1")
+        capture.pool.workspaces[stream] = workspace
+    if not any(each is workspace for each in capture.kept):
+        capture.kept.append(workspace)
+    _check(library.cublasSetMathMode(handle, mode), "cublasSetMathMode")
+    _check(library.cublasSetStream_v2(handle, _POINTER(stream)), "cublasSetStream")
+    _check(library.cublasSetWorkspace_v2(handle, workspace.data.ptr, workspace.nbytes), "cublasSetWorkspace")
+    _check(library.cublasGemmStridedBatchedEx(handle, *values), "cublasGemmStridedBatchedEx")
+    capture.addresses.update((values[6], values[10], values[15]))

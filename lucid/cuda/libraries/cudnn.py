@@ -17,7 +17,7 @@ from lucid.backends import cudnn as switch
 from lucid.backends.cuda import matmul
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.base.locks import new_lock
+from lucid.base.locks import Once
 from lucid.base.log import logger
 from lucid.cuda.launch.kernels import C_TYPES
 
@@ -64,12 +64,8 @@ class Key(NamedTuple):
     refused: tuple[str, ...]
 
 
-class BuiltGraph(NamedTuple):
-    """A graph that is ready to run, its inputs and outputs, and the bytes of memory that it needs beside."""
-
-    graph: Any
-    tensors: tuple[Any, ...]
-    workspace: int
+# A graph that is ready to run, its inputs and outputs, and the bytes of memory that it needs beside.
+BuiltGraph = tuple[Any, tuple[Any, ...], int]
 
 
 @cache
@@ -85,8 +81,7 @@ def _package() -> Any:
 
 
 _handles: dict[tuple[int, int], Any] = {}
-_graphs: dict[Key, BuiltGraph | None] = {}
-_lock = new_lock()
+_graphs: Once[Key, BuiltGraph | None] = Once()
 
 
 def _handle(package: Any, device: int, stream: int) -> Any:
@@ -124,7 +119,7 @@ def _build(package: Any, key: Key, handle: Any) -> BuiltGraph | None:
     except (package.cudnnGraphNotSupportedError, RuntimeError, NotImplementedError, ValueError) as error:
         logger().info("cuDNN has no %s for %s: %s", key.operation, key.inputs, error)
         return None
-    return BuiltGraph(graph, (*inputs.values(), *outputs), int(graph.get_workspace_size()))
+    return graph, (*inputs.values(), *outputs), int(graph.get_workspace_size())
 
 
 def _layout(x: Array) -> Layout:
@@ -183,13 +178,11 @@ def run(
         tuple(refused),
     )
     handle = _handle(package, key.device, gpu.current_stream().ptr)
-    with _lock:
-        if key not in _graphs:
-            _graphs[key] = _build(package, key, handle)
-        built = _graphs[key]
+    built = _graphs(key, lambda: _build(package, key, handle))
     if built is None:
         return False
-    workspace = cupy_functions().empty(max(1, built.workspace), "u1")
-    addresses = {tensor: x.data.ptr for tensor, x in zip(built.tensors, arrays, strict=True)}
-    built.graph.execute(addresses, workspace.data.ptr, handle=handle)
+    graph, tensors, size = built
+    workspace = cupy_functions().empty(max(1, size), "u1")
+    addresses = {tensor: x.data.ptr for tensor, x in zip(tensors, arrays, strict=True)}
+    graph.execute(addresses, workspace.data.ptr, handle=handle)
     return True

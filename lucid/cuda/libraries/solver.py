@@ -43,8 +43,11 @@ def _cusolver() -> Any:
     return gpu.part("cupy_backends.cuda.libs.cusolver")
 
 
-def _named(library: Any, x: Array, name: str) -> Any:
-    return getattr(library, LETTERS[x.dtype.name] + name)
+def _call(library: Any, x: Array, name: str, *arguments: int) -> Any:
+    """Return the result of a function of cuBLAS or cuSOLVER, that for the dtype of `x`, on the current device."""
+    device = gpu.cupy().cuda.device
+    handle = device.get_cublas_handle() if library is cublas_library() else device.get_cusolver_handle()
+    return getattr(library, LETTERS[x.dtype.name] + name)(handle, *arguments)
 
 
 def _columns(x: Array) -> Array:
@@ -65,11 +68,6 @@ def _addresses(stack: Array) -> Array:
     return gpu.cupy().arange(first, first + stack.nbytes, step, dtype=np.uintp)
 
 
-def _handle(library: Any) -> int:
-    device = gpu.cupy().cuda.device
-    return device.get_cublas_handle() if library is cublas_library() else device.get_cusolver_handle()
-
-
 def lu(a: Array) -> tuple[Array, Array, Array]:
     """Return L without its diagonal and U in one matrix, the row that each was exchanged with, and the first zero in U.
 
@@ -84,19 +82,15 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     pivots, info = cp.empty((len(turned), k), np.int32), cp.empty(len(turned), np.int32)
     # where CuPy stops to take the call for stacks
     if rows == columns and len(turned) << 16 >= rows * rows:
-        cublas, matrices = cublas_library(), _addresses(turned)
-        _named(cublas, a, "getrfBatched")(
-            _handle(cublas), rows, matrices.data.ptr, rows, pivots.data.ptr, info.data.ptr, len(turned)
-        )
+        matrices = _addresses(turned)
+        places = matrices.data.ptr, rows, pivots.data.ptr, info.data.ptr
+        _call(cublas_library(), a, "getrfBatched", rows, *places, len(turned))
     else:
         solver = _cusolver()
-        handle = _handle(solver)
-        size = _named(solver, a, "getrf_bufferSize")(handle, rows, columns, turned.data.ptr, rows)
-        work = cp.empty(size, a.dtype)
-        for matrix, exchanged, zero in zip(turned, pivots, info, strict=True):
-            _named(solver, a, "getrf")(
-                handle, rows, columns, matrix.data.ptr, rows, work.data.ptr, exchanged.data.ptr, zero.data.ptr
-            )
+        work = cp.empty(_call(solver, a, "getrf_bufferSize", rows, columns, turned.data.ptr, rows), a.dtype)
+        for matrix, *outs in zip(turned, pivots, info, strict=True):
+            places = [out.data.ptr for out in (work, *outs)]
+            _call(solver, a, "getrf", rows, columns, matrix.data.ptr, rows, *places)
     return _rows(turned, a.shape), pivots.reshape(*stack, k), info.reshape(stack)
 
 
@@ -113,17 +107,13 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     pivots = cp.ascontiguousarray(cp.broadcast_to(pivots, (*stack, n)))
     x = _columns(wide)
     if len(x) == 1:
-        solver, code = _cusolver(), cp.empty(1, np.int32)
-        _named(solver, a, "getrs")(
-            _handle(solver), PLAIN, n, b.shape[-1], factors.data.ptr, n, pivots.data.ptr, x.data.ptr, n, code.data.ptr
-        )
+        code = cp.empty(1, np.int32)
+        places = factors.data.ptr, n, pivots.data.ptr, x.data.ptr, n, code.data.ptr
+        _call(_cusolver(), a, "getrs", PLAIN, n, b.shape[-1], *places)
     else:
-        cublas, answer = cublas_library(), np.zeros(1, np.int32)
-        matrices, sides = _addresses(factors), _addresses(x)
-        _named(cublas, a, "getrsBatched")(
-            _handle(cublas), PLAIN, n, b.shape[-1], matrices.data.ptr, n, pivots.data.ptr, sides.data.ptr, n,
-            answer.ctypes.data, len(x),
-        )  # fmt: skip
+        answer, matrices, sides = np.zeros(1, np.int32), _addresses(factors), _addresses(x)
+        places = matrices.data.ptr, n, pivots.data.ptr, sides.data.ptr, n, answer.ctypes.data
+        _call(cublas_library(), a, "getrsBatched", PLAIN, n, b.shape[-1], *places, len(x))
     return _rows(x, wide.shape), info
 
 
@@ -145,13 +135,11 @@ def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array
     cublas, one = cublas_library(), np.ones(1, a.dtype)
     form = (RIGHT, LOWER if upper else UPPER, PLAIN, int(unitriangular), columns, n, one.ctypes.data)
     if math.prod(stack) == 1:
-        _named(cublas, a, "trsm")(_handle(cublas), *form, factors.data.ptr, n, x.data.ptr, columns)
+        _call(cublas, a, "trsm", *form, factors.data.ptr, n, x.data.ptr, columns)
         return x
     matrices = _addresses(factors.reshape(-1, n, n))
     sides = _addresses(x.reshape(-1, n, columns))
-    _named(cublas, a, "trsmBatched")(
-        _handle(cublas), *form, matrices.data.ptr, n, sides.data.ptr, columns, len(matrices)
-    )
+    _call(cublas, a, "trsmBatched", *form, matrices.data.ptr, n, sides.data.ptr, columns, len(matrices))
     return x
 
 
@@ -165,14 +153,13 @@ def cholesky(a: Array) -> tuple[Array, Array]:
     out = cp.array(a, order="C").reshape(-1, n, n)
     info = cp.empty(len(out), np.int32)
     solver = _cusolver()
-    handle = _handle(solver)
     if len(out) == 1:
-        size = _named(solver, a, "potrf_bufferSize")(handle, UPPER, n, out.data.ptr, n)
+        size = _call(solver, a, "potrf_bufferSize", UPPER, n, out.data.ptr, n)
         work = cp.empty(size, a.dtype)
-        _named(solver, a, "potrf")(handle, UPPER, n, out.data.ptr, n, work.data.ptr, size, info.data.ptr)
+        _call(solver, a, "potrf", UPPER, n, out.data.ptr, n, work.data.ptr, size, info.data.ptr)
     else:
         matrices = _addresses(out)
-        _named(solver, a, "potrfBatched")(handle, UPPER, n, matrices.data.ptr, n, info.data.ptr, len(out))
+        _call(solver, a, "potrfBatched", UPPER, n, matrices.data.ptr, n, info.data.ptr, len(out))
     return cp.tril(out).reshape(a.shape), info.reshape(stack)
 
 
@@ -251,9 +238,7 @@ def _looked_at() -> Generator[None]:
         raise no_convergence() from error
 
 
-@contextlib.contextmanager
-def _converging(a: Array) -> Generator[None]:
-    """Check the input of an iteration, and the status that the library returns."""
+def _converging(a: Array) -> contextlib.AbstractContextManager[None]:
+    """Check the input of an iteration, and in the context the status that the library returns."""
     check_finite(a)
-    with _looked_at():
-        yield
+    return _looked_at()

@@ -227,11 +227,8 @@ class Source:
         return kernels
 
     @cached_property
-    def _structs(self) -> dict[str, list[re.Match[str]]]:
-        structs: dict[str, list[re.Match[str]]] = defaultdict(list)
-        for each in re.finditer(_STRUCT, self._text):
-            structs[each["name"]].append(each)
-        return structs
+    def _structs(self) -> list[re.Match[str]]:
+        return list(re.finditer(_STRUCT, self._text))
 
     @cached_property
     def _known(self) -> _Definitions:
@@ -329,7 +326,7 @@ class Source:
     def _body(self, kind: str) -> str:
         """Return the text in the braces of a struct, with its arguments substituted for the parameters."""
         match = re.fullmatch(_TYPE, kind)
-        choices = self._structs.get(match["name"], []) if match and not match["member"] else []
+        choices = [each for each in self._structs if match and not match["member"] and each["name"] == match["name"]]
         arguments = _split(match["arguments"]) if match else []
         special = [each for each in choices if each["special"] and _split(each["special"]) == arguments]
         partial = any(each["special"] and self._templates.get(each.start()) for each in choices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from lucid.base import gpu
 from lucid.base.arrays import to_device
 from lucid.base.device import device_of
 from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.memory import array_apart
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ class SettingsMemory:
 
     def __init__(self, size: int) -> None:
         self._device = gpu.current_device()
-        self.array = _lasting(gpu.cupy(), size)
+        # what is written outside of a graph under capture stays anyway
+        make = array_apart if gpu.is_capturing() else gpu.cupy().empty
+        self.array: Array = make(size, np.float64)
         self._written: list[float] | None = None
 
     def write(self, values: Sequence[float]) -> None:
@@ -77,8 +80,8 @@ class SettingsMemory:
         if values == self._written:
             return
         padding = [0.0] * (constant("numbers.cu", "MOST_SETTINGS") - len(values))
-        with gpu.use_device(self._device):
-            _write_settings[()](1, 32, *values, *padding, len(values), self.array.data.ptr)
+        launch = _write_settings[()]
+        gpu.run_on(self._device, launch, 1, 32, *values, *padding, len(values), self.array.data.ptr)
         self._written = list(values)
 
     def take(self, settings: StepSettings) -> None:
@@ -104,11 +107,10 @@ class RowNumbers:
     """
 
     def __init__(self, made_by: NumbersKernel, scalars: list[list[Array]], size: int) -> None:
-        module = gpu.cupy()
         # launches know where they lie
         self._held = scalars
         self._settings = SettingsMemory(size)
-        self._numbers = module.empty((len(scalars), made_by.made), np.float64)
+        self._numbers = gpu.cupy().empty((len(scalars), made_by.made), np.float64)
         self._launches: list[Callable[..., None]] = []
         most = constant("numbers.cuh", f"most_counted({made_by.scalars})")
         for start in range(0, len(scalars), most):
@@ -135,14 +137,3 @@ class RowNumbers:
         self._settings.take(settings)
         for launch in self._launches:
             launch([overflow])
-
-
-def _lasting(module: Any, size: int) -> Array:
-    """Return float64 numbers that a graph under capture leaves alone, so that values written there stay.
-
-    Memory of its own pool may have been that of a temporary, which each launch writes again.
-    """
-    if not gpu.is_capturing():
-        return module.empty(size, np.float64)
-    with module.cuda.using_allocator(module.cuda.MemoryPool().malloc):
-        return module.empty(size, np.float64)

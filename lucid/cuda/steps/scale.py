@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.launch.kernels import Kernel, address_of
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -18,7 +18,7 @@ _update_scale = Kernel("gradients", "lucid::update_scale", [()])
 
 
 def following_scale(
-    scale: float, tracker: int, *, bad: bool, growth: float, backoff: float, interval: int
+    scale: float, tracker: int, growth: float, backoff: float, interval: int, *, bad: bool
 ) -> tuple[float, int]:
     """Return scale and tracker after a step, on the host."""
     if bad:
@@ -31,7 +31,7 @@ def following_scale(
 
 def update_scale(
     scale: Array, narrow: Array, tracker: Array, overflow: Array | None,
-    *, bad: bool, growth: float, backoff: float, interval: int,
+    growth: float, backoff: float, interval: int, *, bad: bool,
 ) -> None:  # fmt: skip
     """Let a scale shrink after an overflow, and grow after an interval of steps without one.
 
@@ -44,7 +44,6 @@ def update_scale(
     bad : bool
         Whether an overflow was found elsewhere.
     """
-    with gpu.use_device(gpu.device_index(scale)):
-        flag = 0 if overflow is None else overflow.data.ptr
-        addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, flag)
-        _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, LEAST, MOST)
+    addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, address_of(overflow))
+    numbers = bad, growth, backoff, interval, LEAST, MOST
+    gpu.run_on(gpu.device_index(scale), _update_scale[()], 1, 1, *addresses, *numbers)

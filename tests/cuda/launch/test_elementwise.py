@@ -13,7 +13,7 @@ from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import Primitive
 from lucid.autograd.recording.short_path import cuda_arrays
 from lucid.base import gpu
-from lucid.cuda.launch import elementwise, kernels
+from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.elementwise import Elementwise, overlap
 from lucid.errors import ShapeError
 
@@ -105,7 +105,7 @@ def test_what_is_added_in_place(rng):
 
 def test_forms_are_bounded(rng, monkeypatch):
     """Of very many forms a function remembers no more than a number, and begins anew."""
-    monkeypatch.setattr(elementwise, "REMEMBERED", 4)
+    monkeypatch.setattr(plans, "REMEMBERED", 4)
     ADD.in_place.clear()
     ADD.launches.clear()
     for size in range(1, 20):

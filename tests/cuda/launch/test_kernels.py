@@ -276,7 +276,7 @@ def libcuda(monkeypatch):
 
 
 def kernel_of(unit):
-    return Launcher("f", unit.signatures["f"], lambda name: kernels.load(unit)[name])
+    return Launcher("f", unit.signatures["f"], lambda name: kernels.driver().load(unit)[name])
 
 
 UNIT = Unit("k.cu for float", "k", "source", {"f": "Piqfd"})

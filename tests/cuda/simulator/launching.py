@@ -14,7 +14,7 @@ SEEDS = 0, 1, 2, 3
 
 def launcher(source, signature, name="f"):
     """Compile a source and return its kernel."""
-    found = kernels.load(Unit("test.cu", "test", paste(source, "test.cu"), {name: signature}))
+    found = kernels.driver().load(Unit("test.cu", "test", paste(source, "test.cu"), {name: signature}))
     return Launcher(name, signature, found.__getitem__)
 
 

@@ -252,22 +252,22 @@ def test_layouts_of_more_elements_than_32_bits():
     """Sizes and offsets beyond 32 bits are kept whole."""
     rows, columns = 1 << 20, 1 << 13
     operand = (rows, columns), (2 * columns * 4, 4), 4
-    layouts = layouts_of([operand], None, 4, 4)
-    words = np.frombuffer(layouts.aligned.parameter, np.int64)
+    _, aligned, general = layouts_of([operand], None, 4, 4)
+    words = np.frombuffer(aligned.parameter, np.int64)
     packs, tail, dims = words[:3]
     assert (packs, tail, dims) == (rows * columns // 4, 0, 2)
     assert words[3:5].tolist() == [columns // 4, rows]
     assert words[3 + 2 * MAX_DIMS :][:2].tolist() == [1, 2 * columns]
-    assert layouts.aligned.grid * layouts.aligned.block >= packs
-    assert layouts.general.grid * layouts.general.block >= rows * columns
+    assert aligned.grid * aligned.block >= packs
+    assert general.grid * general.block >= rows * columns
 
 
 def test_layouts_are_packed_where_they_can_be():
     """Packs are used for dense rows with broadcast operands, and not for rows that begin between them."""
 
     def packed(*operands):
-        layouts = layouts_of(operands, None, 4, 4)
-        return layouts.aligned.packed
+        _, aligned, _ = layouts_of(operands, None, 4, 4)
+        return aligned.packed
 
     dense = (6, 8), (32, 4), 4
     assert packed(dense, dense)

@@ -11,6 +11,7 @@ import pytest
 import lucid
 from lucid.backends import cudnn as switch
 from lucid.base import gpu
+from lucid.base.locks import Once
 from lucid.cuda.libraries import cudnn, cudnn_attention, cudnn_convolution
 from lucid.nn.functional import scaled_dot_product_attention
 from lucid.ops.layers import attention_cuda as on_cuda
@@ -49,7 +50,7 @@ def package(monkeypatch):
     believed = types.SimpleNamespace(**{**vars(gpu), "is_simulated": lambda: False})
     monkeypatch.setattr(cudnn, "gpu", believed)
     monkeypatch.setattr(cudnn, "_package", lambda: package)
-    monkeypatch.setattr(cudnn, "_graphs", {})
+    monkeypatch.setattr(cudnn, "_graphs", Once())
     monkeypatch.setattr(cudnn, "_handles", {})
     return package
 

@@ -114,7 +114,7 @@ def test_the_scale_shrinks_and_grows(rng):
     for _ in range(40):
         told, bad = (float(rng.random() < 0.15), bool(rng.random() < 0.1))
         found = on_device(told) if rng.random() < 0.8 else None
-        update_scale(*arrays, found, bad=bad, growth=1.7, backoff=0.3, interval=3)
+        update_scale(*arrays, found, 1.7, 0.3, 3, bad=bad)
         if bad or (told and found is not None):
             scale, tracker = scale * 0.3, 0
         else:

@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.base import gpu
-from lucid.cuda.launch import transposition
-from lucid.cuda.launch.transposition import transposed
+from lucid.cuda.launch import copying
+from lucid.cuda.launch.copying import transposed
 
 pytestmark = pytest.mark.gpu
 # Items of 1, 2, 4, 8 and 16 bytes.
@@ -49,13 +49,13 @@ def test_batches(axes, dtype, rng):
 @every_size
 def test_blocks_of_several_tiles(dtype, rng, monkeypatch):
     """Where tiles outnumber the blocks, each block is done with a tile before it fills the next."""
-    monkeypatch.setattr(transposition, "MAX_BLOCKS", 2)
-    transposition._plan_of.cache_clear()
+    monkeypatch.setattr(copying, "MAX_BLOCKS", 2)
+    copying._transposition_of.cache_clear()
     array, raw = drawn(rng, (3, 70, 100), dtype)
     try:
         same(transposed(raw.swapaxes(1, 2)), array.swapaxes(1, 2))
     finally:
-        transposition._plan_of.cache_clear()
+        copying._transposition_of.cache_clear()
 
 
 @pytest.mark.parametrize("axes", [(0, 3, 1, 2), (3, 0, 1, 2), (2, 3, 0, 1), (1, 2, 3, 0)])
