@@ -171,10 +171,10 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
 class _Receiver(StandIn):
     """Part of a hook over several tensors, registered on one of them."""
 
-    __slots__ = ("func", "receive")
+    __slots__ = ("receive",)
 
     def __init__(self, func: Callable[..., Any], receive: Callable[[Any], None]) -> None:
-        self.func = func
+        super().__init__(func)
         self.receive = receive
 
     def __call__(self, grad: Any) -> None:

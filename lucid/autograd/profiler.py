@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.autograd.hooks.function_hook import FunctionHook
+from lucid.autograd.hooks.functions import Call, FunctionHook
 from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.autograd.hooks.functions import Call
 
 __all__ = ["emit_nvtx", "record_function"]
 

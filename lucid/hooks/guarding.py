@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
 from lucid.autograd.engine.node import AccumulateGrad, sequences
-from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
+from lucid.autograd.hooks.functions import Call, FunctionHook, outputs_of
 from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
 

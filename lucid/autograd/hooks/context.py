@@ -132,10 +132,10 @@ class HookContext:
 class InContext(StandIn):
     """A hook that gets a `HookContext` after its arguments."""
 
-    __slots__ = ("func", "phase")
+    __slots__ = ("phase",)
 
     def __init__(self, func: Callable[..., Any], phase: str) -> None:
-        self.func = func
+        super().__init__(func)
         self.phase = phase
 
     def __call__(self, *args: Any) -> Any:

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.autograd.engine.node import sequences
-from lucid.autograd.hooks.function_hook import outputs_of
+from lucid.autograd.hooks.functions import Call, outputs_of
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.views import recorded_since
 from lucid.hooks.functions.sums import Sums
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call
 
     Count = Callable[[tuple[Any, ...], dict[str, Any], Any], int]
 

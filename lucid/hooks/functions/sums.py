@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
-from lucid.autograd.hooks.function_hook import FunctionHook
+from lucid.autograd.hooks.functions import FunctionHook
 from lucid.hooks.printing import cells, printed
 
 if TYPE_CHECKING:

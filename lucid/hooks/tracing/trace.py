@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.engine.node import AccumulateGrad, sequences
 from lucid.autograd.engine.passes import sequence_of
-from lucid.autograd.hooks.function_hook import FunctionHook
+from lucid.autograd.hooks.functions import Call, FunctionHook
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.profiler import begin_range, end_range
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
 MICRO = 1e-3  # microseconds of a nanosecond
