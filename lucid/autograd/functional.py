@@ -78,16 +78,6 @@ def _outputs(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bo
     return several, outputs
 
 
-def _scalar(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> Tensors:
-    """Return the one output of `func`, of a single element, in a tuple."""
-    several, outputs = _outputs(func, inputs, what, strict=strict)
-    if several:
-        raise GraphError(f"{what}: expected func to return a single Tensor, got a tuple of {len(outputs)}")
-    if outputs[0].array.size != 1:
-        raise GraphError(f"{what}: expected func to return a Tensor with a single element, got {describe(outputs[0])}")
-    return outputs
-
-
 def _vector(v: Any, like: Tensors, several: bool, what: str) -> Tensors:
     """Return `v` as a tuple that fits `like`; ones if it is None and `like` is one element.
 
@@ -204,8 +194,7 @@ def jvp(
         several, outputs = _outputs(func, at, "jvp", strict=strict)
         cotangents = _joined(tuple(zeros_of(o) for o in outputs), create_graph=False)
         grads = pulled(outputs, at, cotangents, create_graph=True)
-        if strict:
-            _filled(grads, at, "jvp", strict=True, create_graph=False)
+        grads = _filled(grads, at, "jvp", strict=strict, create_graph=False)
     with _recorded(create_graph):
         products = pulled(grads, cotangents, vectors, create_graph=create_graph)
         products = _filled(products, outputs, "jvp", strict=strict, create_graph=create_graph)
@@ -326,12 +315,8 @@ def hessian(
     several, _ = _as_tuple(inputs, "hessian: inputs")
 
     def slope(*at: Any) -> Any:
-        (output,) = _scalar(func, at, "hessian", strict=strict)
-        one = wrap(ones_beside(output.array))
-        grads = _filled(
-            pulled((output,), at, (one,), create_graph=True), at, "hessian", strict=strict, create_graph=strict
-        )
-        return grads if several else grads[0]
+        _, slopes = _slopes(func, at, "hessian", strict=strict)
+        return slopes if several else slopes[0]
 
     return jacobian(slope, inputs, create_graph=create_graph, strict=strict)
 
@@ -403,10 +388,11 @@ def _times_hessian(
 
 
 def _slopes(func: Callable[..., Any], at: Tensors, what: str, *, strict: bool) -> tuple[Tensors, Tensors]:
-    """Return the one output of `func`, and its gradient by each input, on the graph."""
-    outputs = _scalar(func, at, what, strict=strict)
-    one = wrap(ones_beside(outputs[0].array))
-    slopes = pulled(outputs, at, (one,), create_graph=True)
-    if strict:
-        _filled(slopes, at, what, strict=True, create_graph=True)
-    return outputs, slopes
+    """Return the one output of `func`, of a single element, and its gradient by each input, on the graph."""
+    several, outputs = _outputs(func, at, what, strict=strict)
+    if several:
+        raise GraphError(f"{what}: expected func to return a single Tensor, got a tuple of {len(outputs)}")
+    if outputs[0].array.size != 1:
+        raise GraphError(f"{what}: expected func to return a Tensor with a single element, got {describe(outputs[0])}")
+    slopes = pulled(outputs, at, (wrap(ones_beside(outputs[0].array)),), create_graph=True)
+    return outputs, _filled(slopes, at, what, strict=strict, create_graph=True)

@@ -118,10 +118,10 @@ class emit_nvtx(FunctionHook):
 
     def before(self, call: Call) -> None:
         """Begin a range."""
-        shapes = (
-            [tuple(x.array.shape) for x in call.inputs if isinstance(x, TensorBase)] if self.record_shapes else None
-        )
-        begin_range(call.name if shapes is None else f"{call.name} {shapes}")
+        name = call.name
+        if self.record_shapes:
+            name = f"{name} {[tuple(x.array.shape) for x in call.inputs if isinstance(x, TensorBase)]}"
+        begin_range(name)
 
     def after(self, call: Call, output: Any) -> None:
         """End the range."""

@@ -96,6 +96,12 @@ class Extra:
             plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
             self.light = self.tensor_hooks.get(0) if plain else None
 
+    def register(self, hooks: HookList, hook: Callable[..., Any], node: Node) -> RemovableHandle:
+        """Return the handle of a hook that is put on one of the lists here; `node` is whose they are."""
+        handle = RemovableHandle.of(hooks, hook, node if isinstance(node, AccumulateGrad) else None)
+        self.settle()
+        return handle
+
 
 class Node:
     """One step of the graph: gradients of the outputs in, gradients of the inputs out.
@@ -248,10 +254,8 @@ class Node:
         """
         check_callable(hook, "Node.register_hook")
         hook = every_step_hook(in_context(hook, with_context, "node post"), every_step)
-        hooks = self.rare().posthooks
-        handle = RemovableHandle.of(hooks, hook, self if isinstance(self, AccumulateGrad) else None)
-        self.rare().settle()
-        return handle
+        extra = self.rare()
+        return extra.register(extra.posthooks, hook, self)
 
     def register_prehook(
         self, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
@@ -272,10 +276,8 @@ class Node:
         """
         check_callable(hook, "Node.register_prehook")
         hook = every_step_hook(in_context(hook, with_context, "node pre"), every_step)
-        hooks = self.rare().prehooks
-        handle = RemovableHandle.of(hooks, hook, self if isinstance(self, AccumulateGrad) else None)
-        self.rare().settle()
-        return handle
+        extra = self.rare()
+        return extra.register(extra.prehooks, hook, self)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -19,7 +19,7 @@ from lucid.base import gpu
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lucid.autograd.engine.node import Extra, Node
     from lucid.autograd.engine.passes import Pass
@@ -53,14 +53,12 @@ def run_watched(
     leaf the accumulation and its hooks), posthooks.
     """
     extra = node.extra
-    if extra is not None:
-        if extra.tensor_hooks or extra.retained:
-            grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH, fired=fired)
+    if extra is not None and (extra.tensor_hooks or extra.retained):
+        grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH, fired=fired)
     positions = this.captures.get(node)
     if positions is not None:
         for output, position in positions.items():
-            captured = grad[output] if is_list(grad) else grad
-            this.captured[position] = _as_tensor(captured)
+            this.captured[position] = _as_tensor(grad[output] if is_list(grad) else grad)
     if this.needed is not None and node not in this.needed:
         return None
     if extra is not None and extra.prehooks:
@@ -84,11 +82,7 @@ def run_watched(
         shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
         standing = extra.posthooks.standing(posthooks)
         returned = fire_node_hooks(standing, shown, (outputs,), "node posthook", node.name(), lent)
-        grads = (
-            tuple(map(returned_gradient, returned, shown, grads))
-            if m is GRAPH
-            else tuple(None if g is None else g.array for g in returned)
-        )
+        grads = _handed_on(returned, shown, grads, graph=m is GRAPH)
     return grads
 
 
@@ -109,9 +103,7 @@ def _seen_by_function_hooks(
     inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
     call = Call(node.name(), "backward", received, {}, node, inner=inner)
     shown, after = call_hooked(call, backward)
-    if m is not GRAPH:
-        return tuple([None if g is None else g.array for g in after])
-    return tuple(map(returned_gradient, after, shown, computed))
+    return _handed_on(after, shown, computed, graph=m is GRAPH)
 
 
 def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
@@ -174,16 +166,17 @@ def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
     return (lent(grad),) if node.outputs == 1 else (None,) * node.outputs
 
 
-def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
-    """Return the reverse of `_as_tensors`."""
-    return _packed([g if g is None or graph else g.array for g in tensors], node)
+def _handed_on(returned: tuple[Any, ...], shown: tuple[Any, ...], grads: Iterable[Any], *, graph: bool) -> Any:
+    """Return gradients as the engine goes on with them, after hooks that were shown them have given or changed some."""
+    if graph:
+        return tuple(map(returned_gradient, returned, shown, grads))
+    return tuple([None if g is None else g.array for g in returned])
 
 
 def _received(node: Node, returned: tuple[Any, ...], shown: tuple[Any, ...], grad: Any, *, graph: bool) -> Any:
     """Return a node's gradient after hooks that were shown it have given other gradients, or changed these."""
-    if graph:
-        returned = tuple(map(returned_gradient, returned, shown, grad if is_list(grad) else [grad] * node.outputs))
-    return _as_buffer(returned, node, graph=graph)
+    grads = grad if is_list(grad) else [grad] * node.outputs
+    return _packed([*_handed_on(returned, shown, grads, graph=graph)], node)
 
 
 def _packed(grads: list[Any], node: Node) -> Any:

@@ -7,11 +7,11 @@ import threading
 import warnings
 from contextvars import copy_context
 from itertools import product, starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.modes.decorating import Decorating, check_bool
+from lucid.autograd.modes.decorating import Decorating, F, check_bool
 from lucid.autograd.modes.leaving import Context, together
 from lucid.base.dtype import bfloat16, dtype, float16
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.saved import SavedTensorHooks
 
     Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast", tuple[Callable[..., Any], ...]]
-
-F = TypeVar("F", bound="Callable[..., Any]")
-
 
 class GradMode(NamedTuple):
     """Whether ops are recorded, and whether their results can be."""
