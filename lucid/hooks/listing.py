@@ -93,10 +93,8 @@ class Row(Handle):
         self._count: Counted | None = None
         self._container = weakref.ref(container)
         self._key = key
-        if isinstance(container, HookList):
-            registration: Registration | None = container.registrations[number]
-        else:
-            registration = container.registrations.get(key)
+        in_list = isinstance(container, HookList)
+        registration: Any = container.registrations[number] if in_list else container.registrations.get(key)
         self._registration = None if registration is None else weakref.ref(registration)
         self._caller: Caller | None = None if registration is None else registration.caller
         self.tags: tuple[str, ...] = () if registration is None else registration.tags
@@ -207,10 +205,10 @@ class Table(Sequence[Row]):
 
         def fits(row: Row) -> bool:
             return (
-                (path == "**" or matches(row.path, path))
-                and (kind == "*" or fnmatch.fnmatchcase(row.kind, kind))
-                and (name == "*" or fnmatch.fnmatchcase(row.name.partition(" (")[0], name))
-                and (file == "*" or fnmatch.fnmatchcase(row.file, file))
+                matches(row.path, path)
+                and fnmatch.fnmatchcase(row.kind, kind)
+                and fnmatch.fnmatchcase(row.name.partition(" (")[0], name)
+                and fnmatch.fnmatchcase(row.file, file)
                 and (tag == "*" or any(fnmatch.fnmatchcase(each, tag) for each in row.tags))
             )
 

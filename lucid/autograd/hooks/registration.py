@@ -91,9 +91,9 @@ class Registrations:
         Where that block stands, which has registered all of them; None where each has a place of its own.
     """
 
-    def __init__(self, tag: str = "", *, temporary: bool = False) -> None:
+    def __init__(self, tag: str = "") -> None:
         self.tag = tag
-        self.temporary = temporary
+        self.temporary = False
         self.caller: Caller | None = None
         self._entries: list[weakref.ref[Registration]] = []
         self._most = FEW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, describe, is_list, is_tuple, wrap
 from lucid.autograd.function import Function
-from lucid.autograd.kernels.formulas import Formulas, Shapes
+from lucid.autograd.kernels.formulas import Formulas, Shapes, seeds_of
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import before_change, check_change, memory_error
 from lucid.base import gpu
@@ -88,36 +89,40 @@ class KernelWithDerivative:
         What was wrapped.
     name : str
         That of the kernel.
-    gradients : dict of str to str
-        By the name of an input the expression of its gradient: given, or found.
     """
 
-    parameters: Any
+    formulas: Formulas
 
     def __init__(
         self,
         kernel: Any,
         name: str,
+        parameters: Any,
         inputs: Sequence[str],
         results: Sequence[str],
-        seeds: Mapping[str, str],
-        formulas: Formulas,
+        texts: Mapping[str, str],
         backward: Callable[..., Any] | None,
-        *,
-        derived: bool = False,
     ) -> None:
         self.kernel = kernel
         self.name = name
+        self.parameters = parameters
         # which may have a gradient
         self.inputs = tuple(inputs)
         self.results = tuple(results)
-        self.gradients = dict(formulas.texts)
-        self.seeds = seeds
-        self.formulas = formulas
         # by itself: for real numbers
-        self.derived = derived
+        self.derived = not texts and backward is None
         self.backward = backward
         self.function = type(re.sub(r"\W", "_", name) or "Kernel", (_KernelFunction,), {})
+
+    @functools.cached_property
+    def seeds(self) -> Mapping[str, str]:
+        """By the name of a result what expressions call its gradient."""
+        return seeds_of(self.results, list(self.parameters), alone=True)
+
+    @property
+    def gradients(self) -> dict[str, str]:
+        """By the name of an input the expression of its gradient: given, or found."""
+        return dict(self.formulas.texts)
 
     if TYPE_CHECKING:
 
@@ -158,7 +163,8 @@ class KernelWithDerivative:
         arrays, device = self._arrays(call, operands)
         tracked = call.recording and any(ctx.needs_input_grad)
         wanted = self._wanted(call, ctx.needs_input_grad, arrays) if tracked else []
-        used: set[str] = self._used(call, wanted) if tracked else set()
+        # what the backward reads: formulas their names, a user's function all operands and results
+        used = self.formulas.used(wanted) if self.backward is None else {*call.names, *self.results}
         self._check_written(call, operands, arrays, used, tracked=tracked)
         for index in call.written.values():
             if isinstance(operands[index], TensorBase):
@@ -233,7 +239,7 @@ class KernelWithDerivative:
         if call.overwrites:
             wanted = [name for name in wanted if name not in call.written]
         for name in wanted:
-            if self.backward is None and name not in self.gradients:
+            if self.backward is None and name not in self.formulas.texts:
                 held = ""
                 if name in call.written:
                     adds = self.seeds[name]
@@ -243,10 +249,6 @@ class KernelWithDerivative:
                     f'its expression, lucid.cuda.derivative(kernel, {name}="g * ..."){held}, or pass {name}.detach()'
                 )
         return wanted
-
-    def _used(self, call: Call, wanted: Sequence[str]) -> set[str]:
-        """Return the names of operands and results that the backward reads."""
-        return {*call.names, *self.results} if self.backward is not None else self.formulas.used(wanted)
 
     def _check_written(
         self, call: Call, operands: Sequence[Any], arrays: Sequence[Any], used: set[str], *, tracked: bool

@@ -95,11 +95,11 @@ def wide_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> An
     return _cast(tensor, float32) if wide else tensor
 
 
-def lower_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> Any:
+def lower_in_autocast(tensor: Any, *, cpu: bool = False) -> Any:
     """Return tensors of float32 and half types in the dtype of `autocast` if it is on; all else as it is."""
     if not unusual or not isinstance(tensor, TensorBase) or not casts(tensor):
         return tensor
-    lower = lower_dtype(tensor) if (cpu if type(tensor.array) is np.ndarray else cuda) else None
+    lower = lower_dtype(tensor) if cpu or type(tensor.array) is not np.ndarray else None
     return tensor if lower is None else _cast(tensor, lower)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast", tuple[Callable[..., Any], ...]]
 
+
 class GradMode(NamedTuple):
     """Whether ops are recorded, and whether their results can be."""
 

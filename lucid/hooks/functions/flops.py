@@ -38,13 +38,11 @@ def _contract(inputs: tuple[Any, ...], settings: dict[str, Any], _: Any) -> int:
 
 
 def _convolution(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
-    weight = inputs[1].array.shape
-    return 2 * out.array.size * prod(weight[1:])
+    return 2 * out.array.size * prod(inputs[1].array.shape[1:])
 
 
 def _transposed(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
-    weight = inputs[1].array.shape
-    return 2 * inputs[0].array.size * prod(weight[1:])
+    return 2 * inputs[0].array.size * prod(inputs[1].array.shape[1:])
 
 
 def _of_stacks(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
@@ -68,30 +66,20 @@ def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
 
 # By the name of the op: the count of its forward.
 COUNTS: dict[str, Count] = {
-    "matmul": _matmul,
-    "linear": _second,
-    "addmm": _second,
+    # in place what ends in an underscore is one op
+    **dict.fromkeys(("matmul", "matmul_"), _matmul),
+    **dict.fromkeys(("linear", "addmm", "addmm_", "baddbmm_", "addmv_"), _second),
     "contract": _contract,
     "convolution": _convolution,
     "convolution_input_grad": _transposed,
     "attention": _attention,
-    # in place these are one op
-    "matmul_": _matmul,
-    "addmm_": _second,
-    "baddbmm_": _second,
-    "addmv_": _second,
     "addbmm_": _of_stacks,
     "addr_": _outer,
 }
 # By the name of the primitive: the operands whose gradient is a product of the same size each.
-OPERANDS = {
-    "matmul": (0, 1),
-    "linear": (1, 2),
-    "addmm": (1, 2),
-    "contract": (0, 1),
-    "convolution": (0, 1),
-    "convolution_input_grad": (0, 1),
-    "convolution_weight_grad": (0, 1),
+OPERANDS: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("linear", "addmm"), (1, 2)),
+    **dict.fromkeys(("matmul", "contract", "convolution", "convolution_input_grad", "convolution_weight_grad"), (0, 1)),
     "attention": (),
 }
 
