@@ -23,14 +23,12 @@ F = TypeVar("F", bound="Callable[..., Any]")
 def begin_range(name: str) -> None:
     """Begin a range."""
     # loaded on first use: importing lucid does not need it
-    nvtx: Any = import_module("nvtx")
-    nvtx.push_range(name, domain="lucid")
+    import_module("nvtx").push_range(name, domain="lucid")
 
 
 def end_range() -> None:
     """End the range that began last."""
-    nvtx: Any = import_module("nvtx")
-    nvtx.pop_range(domain="lucid")
+    import_module("nvtx").pop_range(domain="lucid")
 
 
 class record_function:

@@ -102,15 +102,9 @@ class guard(watching):
             module.register_forward_hook(self._hook(path))
         if self._ops is not None:
             super()._begin()
-            self._ops.__enter__()
 
     def _call_begins(self, path: str, module: Module) -> str:
         return path
-
-    def __exit__(self, *exception: object) -> bool | None:
-        if self._ops is not None and self._ops.undo:
-            self._ops.__exit__(None, None, None)
-        return super().__exit__(*exception)
 
     def _hook(self, path: str) -> Any:
         backward = self._backward

@@ -118,9 +118,8 @@ class Row(Handle):
             return None
         if not isinstance(container, HookList):
             return (container, self._key) if self._key in container else None
-        registration = self.registration()
-        places = [at for at, each in enumerate(container.registrations) if each is registration]
-        return (container, places[0]) if places else None
+        index = container.index_of(self.registration())
+        return None if index is None else (container, index)
 
     def registration(self) -> Registration | None:
         """Return the record of the hook's registration; None once it is off, or without a record."""

@@ -22,7 +22,8 @@ def take_off(registration: Registration) -> None:
     with changing:
         container = registration.container()
         if isinstance(container, HookList):
-            container.take_registered(registration)
+            if (index := container.index_of(registration)) is not None:
+                container.take(index)
         elif container is not None:
             for table in (container, *[mark() for mark in registration.marks]):
                 if table is not None and registration.key in table:

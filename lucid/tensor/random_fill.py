@@ -40,8 +40,7 @@ def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[
     A generator of another kind of device raises a DeviceError.
     """
     if intercepted and thread.state.function_hooks:
-        again: Any = functools.partial(filled, name, generator=generator, draw=draw)
-        return seen(name, again, (self,), {})
+        return seen(name, functools.partial(filled, name, generator=generator, draw=draw), (self,), {})
     check_target(self)
     array = self.array
     chosen = stream_for(name, generator, device_of(array))

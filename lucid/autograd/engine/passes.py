@@ -118,8 +118,7 @@ class Pass:
     def regain(self, state: ThreadState, graph: bool) -> None:
         """Put the thread's modes back after user code of a node may have changed them."""
         unusual.add(state)
-        before = self.before
-        mode, state.saved_hooks[:], state.saved_hooks_disabled, state.autocast, state.creation_hooks = before
+        mode, state.saved_hooks[:], state.saved_hooks_disabled, state.autocast, state.creation_hooks = self.before
         state.grad_mode = GRAD_MODES[graph, mode.inference]
         self.changes = state.changes
 

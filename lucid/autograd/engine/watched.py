@@ -101,8 +101,7 @@ def _seen_by_function_hooks(
 
     # of what is no rule of lucid's own a user's part is seen: a Function, hooks of modules
     inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
-    call = Call(node.name(), "backward", received, {}, node, inner=inner)
-    shown, after = call_hooked(call, backward)
+    shown, after = call_hooked(Call(node.name(), "backward", received, {}, node, inner=inner), backward)
     return _handed_on(after, shown, computed, graph=m is GRAPH)
 
 

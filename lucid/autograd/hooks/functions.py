@@ -214,8 +214,7 @@ def seen(
 
     `inner` says whether the ops that it runs are seen, too: those of a user's function are.
     """
-    call = Call(name, "forward", inputs, settings, inner=inner)
-    return call_hooked(call, lambda: run(*inputs, **settings))[1]
+    return call_hooked(Call(name, "forward", inputs, settings, inner=inner), lambda: run(*inputs, **settings))[1]
 
 
 def seen_as_one(function: F) -> F:

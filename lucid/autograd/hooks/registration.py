@@ -70,12 +70,9 @@ class HookList(list[Any]):
         if leaf is not None and (node := leaf()) is not None:
             changes.hook(node)
 
-    def take_registered(self, registration: Registration) -> None:
-        """Take the hook of a registration off, if it is still there."""
-        for index, each in enumerate(self.registrations):
-            if each is registration:
-                self.take(index)
-                break
+    def index_of(self, registration: Registration | None) -> int | None:
+        """Return the index of the hook of a registration; None if it is off."""
+        return next((index for index, each in enumerate(self.registrations) if each is registration), None)
 
 
 class Registrations:

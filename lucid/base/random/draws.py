@@ -247,8 +247,7 @@ def normal(
         values += float(mean)
         return _round_half(values, dtype)
 
-    numbers = float(mean), float(std)
-    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "normal", *numbers)
+    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "normal", float(mean), float(std))
 
 
 def exponential(

@@ -154,13 +154,9 @@ class trace(watching):
     def _begin(self) -> None:
         self._began = perf_counter_ns()
         super()._begin()
-        if self._ops is not None:
-            self._ops.__enter__()
 
     def __exit__(self, *exception: object) -> bool | None:
-        if self._ops is not None and self._ops.undo:
-            self._ops.__exit__(None, None, None)
-        ended = super().__exit__(*exception)
+        super().__exit__(*exception)
         for place, begin, end, summed in self._marks:
             end.synchronize()  # they may lie in several streams
             took = begin.elapsed_time(end) * 1e3
@@ -170,7 +166,6 @@ class trace(watching):
                 region.device = took + (region.device or 0.0)
         self._marks.clear()
         self._take_norms()
-        return ended
 
     def _take_norms(self) -> None:
         """Take the norms of the gradients that are there, of all in one look."""
