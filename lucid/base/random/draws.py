@@ -18,18 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base.random.generator import (
-    Generator,
-    default_generator,
-    default_generator_for,
-    get_rng_state,
-    get_rng_states,
-    manual_seed,
-    set_rng_state,
-    set_rng_states,
-)
+from lucid.base.random.generator import Generator, default_generator_for
 from lucid.base.random.inverse_normal import inverse_normal, minus_log
-from lucid.base.random.philox import random_bits, word_chunks
+from lucid.base.random.philox import word_chunks
 from lucid.errors import ArgumentError, CaptureError, SettingError
 
 if TYPE_CHECKING:
@@ -39,9 +30,7 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 __all__ = [
-    "Generator", "bernoulli", "default_generator", "default_generator_for", "exponential", "get_rng_state",
-    "get_rng_states", "manual_seed", "normal", "permutation", "randint", "random_bits",
-    "set_rng_state", "set_rng_states", "uniform",
+    "Generator", "bernoulli", "default_generator_for", "exponential", "normal", "permutation", "randint", "uniform",
 ]  # fmt: skip
 
 _UNIFORM_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
@@ -143,11 +132,9 @@ def uniform(
     start, span, last = _uniform_bounds(dtype, low, high)
     bits = _UNIFORM_BITS[dtype.name]
     # The shifted words are below 2**63 and 2**31: conversion from signed integers is exact and the faster one.
-    if dtype == np.float64:
-        word, signed, working = np.uint64, np.int64, np.float64
-    else:
-        word, signed, working = np.uint32, np.int32, np.float32
-    shift = word(word(0).nbytes * 8 - bits)
+    size = 8 if dtype == np.float64 else 4
+    word, signed, working = np.dtype(f"u{size}"), np.dtype(f"i{size}"), np.dtype(f"f{size}")
+    shift = word.type(8 * size - bits)
 
     def values_of(words: Array) -> Array:
         values = (words.view(word) >> shift).view(signed).astype(working)
@@ -156,7 +143,7 @@ def uniform(
         values += start
         return xp.minimum(values, last, out=values)
 
-    return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of, "uniform", start, span, last, bits)
+    return _draw(xp, generator, shape, dtype, size // 4, values_of, "uniform", start, span, last, bits)
 
 
 def _uniform_bounds(dtype: np.dtype[Any], low: float, high: float) -> tuple[float, float, float]:
