@@ -17,7 +17,7 @@ from lucid.autograd.hooks.owning import KINDS
 from lucid.autograd.hooks.registration import HookList, changing
 from lucid.autograd.recording.views import live_edge
 from lucid.hooks.points import matches
-from lucid.hooks.printing import cells, printed
+from lucid.hooks.printing import printed, rich_table
 from lucid.hooks.scoping import take_off
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
@@ -235,14 +235,11 @@ class Table(Sequence[Row]):
 
     def __rich__(self) -> RichTable:
         """Return the table for rich."""
-        from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
-
-        rows = self.to_dicts()
-        made = Rich(*(rows[0] if rows else COLUMNS))
-        for row in rows:
-            made.add_row(*cells(*["" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
-                                  for value in row.values()]))  # fmt: skip
-        return made
+        dicts = self.to_dicts()
+        columns = list(dicts[0]) if dicts else COLUMNS
+        # of numbers microseconds alone are shown by thousands
+        rows = [[v if v is None or isinstance(v, float) else str(v) for v in each.values()] for each in dicts]
+        return rich_table(columns, rows, columns)
 
     def __str__(self) -> str:
         return printed(self)

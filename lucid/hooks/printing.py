@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from collections.abc import Container, Iterable
+
+    from rich.table import Table as RichTable
 
 WIDTH = 160
 
@@ -20,8 +22,18 @@ def printed(table: Any) -> str:
     return captured.get().rstrip()
 
 
-def cells(*texts: str) -> list[Text]:
-    """Return texts as cells of a table, printed as they are: a bracket in a path is no markup."""
+def rich_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], left: Container[str]) -> RichTable:
+    """Return a table for rich, its numbers by thousands, with the columns of some names on the left of theirs.
+
+    Texts are printed as they are: a bracket in a path is no markup.
+    """
+    from rich.table import Table  # noqa: PLC0415  # as above
     from rich.text import Text  # noqa: PLC0415  # as above
 
-    return [Text(text) for text in texts]
+    made = Table()
+    for column in columns:
+        made.add_column(column, justify="left" if column in left else "right")
+    for row in rows:
+        words = ["" if value is None else value if isinstance(value, str) else f"{value:,.0f}" for value in row]
+        made.add_row(*map(Text, words))
+    return made

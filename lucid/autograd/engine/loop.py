@@ -181,15 +181,11 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                     grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
                 else:
                     grads = run_watched(this, node, CUDA, grad, quiet, index, fired=True)
-                    if grads is None:
-                        continue
             else:
                 m = GRAPH if graph else namespace_of_buffer(grad)
                 index = None if m is CPU else follow(this, node, grad)
                 if watched or extra is not None:
                     grads = run_watched(this, node, m, grad, quiet, index)
-                    if grads is None:
-                        continue
                 else:
                     grads = run_on_device(index, node.backward, m, grad, quiet)
         elif extra is None:
@@ -200,12 +196,10 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 grads = node.backward(CPU, grad, quiet)
             else:
                 grads = run_watched(this, node, CPU, grad, quiet, fired=True)
-                if grads is None:
-                    continue
         else:
             grads = run_watched(this, node, CPU, grad, quiet)
-            if grads is None:
-                continue
+        if grads is None:  # the node was only captured
+            continue
         if not keep and node.kept[1]:
             node.release()
         for edge, grad in zip(node.edges, grads):  # noqa: B905  their lengths agree, and strict costs on the hot path

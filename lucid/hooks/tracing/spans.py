@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.hooks.printing import cells
+from lucid.hooks.printing import rich_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,19 +84,11 @@ class Region:
 
 def table_of(regions: Iterable[Region]) -> RichTable:
     """Return the table for rich: a row for each path, those of most time first."""
-    from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
-
-    made = Rich()
-    for column in COLUMNS:
-        made.add_column(column, justify="left" if column in {"path", "kind"} else "right")
+    rows: list[Iterable[Any]] = []
     for region in sorted(regions, key=lambda region: -(region.own + region.backward)):
-        values = region.to_dict()
-        grad = values.pop("grad")
-        made.add_row(
-            *cells(*["" if v is None else f"{v:,.0f}" if isinstance(v, float | int) else v for v in values.values()]),
-            "" if grad is None else f"{grad:.3g}",
-        )
-    return made
+        grad = None if region.grad is None else f"{region.grad:.3g}"
+        rows.append({**region.to_dict(), "grad": grad}.values())
+    return rich_table(COLUMNS, rows, {"path", "kind"})
 
 
 def chrome_events(spans: Iterable[Span]) -> dict[str, Any]:
