@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.entry import backward
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.firing import check_callable, hook_name
@@ -156,9 +156,7 @@ class CheckpointFunction(Function):
         args: list[Any] = []
         for saved, other, needed in zip(ctx.saved_tensors, ctx.others, ctx.needs_input_grad[2:], strict=True):
             alias = other if saved is None else detached(saved)
-            if needed:
-                alias.edge = (accumulator_of(alias), 0)
-            args.append(alias)
+            args.append(as_leaf(alias) if needed else alias)
         aliases = [alias for alias in args if isinstance(alias, TensorBase)]
         reads = Reads(ctx.reads.function, ctx.reads, known=aliases)
         with reads, random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):

@@ -9,7 +9,7 @@ import numpy as np
 from lucid.arguments import named
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.engine import loop
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.engine.retain import retain_grad
 from lucid.autograd.graph import GradientEdge
 from lucid.autograd.modes.decorating import check_bool
@@ -320,7 +320,7 @@ def _gradients(
                     )
                 value = wrap(zeros_beside(target.array))
                 if create_graph:
-                    value.edge = accumulator_of(value), 0
+                    as_leaf(value)
             elif not allow_unused:
                 raise GraphError(
                     f"element {index} of inputs was not used in the graph of the outputs: pass allow_unused=True to "

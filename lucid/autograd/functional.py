@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.modes.state import set_grad_enabled as grad_mode
 from lucid.autograd.products import by_elements, pulled, zeros_of
@@ -41,16 +41,11 @@ def _as_tuple(value: Any, what: str) -> tuple[bool, Tensors]:
 
 def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
     """Return inputs for the function: new tensors that require grad, on the graph under `create_graph`."""
-    joined: list[Any] = []
-    for tensor in inputs:
-        if create_graph and live_edge(tensor) is not None:
-            # a node of its own, so that the gradient is that of this use
-            made = GRAPH.view(tensor, shape=tensor.array.shape)
-        else:
-            made = detached(tensor)
-            made.edge = (accumulator_of(made), 0)
-        joined.append(made)
-    return tuple(joined)
+    # a node of its own on the graph, so that the gradient is that of this use
+    return tuple(
+        GRAPH.view(x, shape=x.array.shape) if create_graph and live_edge(x) is not None else as_leaf(detached(x))
+        for x in inputs
+    )
 
 
 def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_graph: bool) -> Tensors:

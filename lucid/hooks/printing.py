@@ -23,7 +23,7 @@ def printed(table: Any) -> str:
 
 
 def rich_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], left: Container[str]) -> RichTable:
-    """Return a table for rich, its numbers by thousands, with the columns of some names on the left of theirs.
+    """Return a table for rich, its numbers by thousands and flush right, but for the columns named in `left`.
 
     Texts are printed as they are: a bracket in a path is no markup.
     """

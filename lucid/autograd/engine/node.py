@@ -406,6 +406,12 @@ def is_sole_view(array: Array) -> bool:
     return type(base) is type(array) and base.nbytes == array.nbytes and base.flags.owndata
 
 
+def as_leaf(tensor: Any) -> Any:
+    """Return a tensor that is in no graph, after making it a leaf that requires grad."""
+    tensor.edge = accumulator_of(tensor), 0
+    return tensor
+
+
 def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
     """Return the leaf's end of the graph, made on first need."""
     try:
