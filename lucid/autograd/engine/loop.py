@@ -90,10 +90,7 @@ def run(
         state.grad_mode = before[0]
         del passes[depth:]
         if state.changes != changes:
-            state.saved_hooks[:] = before[1]
-            state.saved_hooks_disabled = before[2]
-            state.autocast = before[3]
-            state.creation_hooks = before[4]
+            _, state.saved_hooks[:], state.saved_hooks_disabled, state.autocast, state.creation_hooks = before
         if before is not ORDINARY:
             unusual.add(state)
         elif state.changes == changes:

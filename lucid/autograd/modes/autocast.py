@@ -125,12 +125,8 @@ def known(device_type: Any, name: str) -> str:
 
 def changed(mode: Autocast, device_type: str, *, enabled: bool | None = None, dtype: Dtype | None = None) -> Autocast:
     """Return a mode changed for one type of device; None leaves a setting as it is."""
-    on_cpu = device_type == "cpu"
-    if enabled is not None:
-        mode = mode._replace(cpu=enabled) if on_cpu else mode._replace(cuda=enabled)
-    if dtype is not None:
-        mode = mode._replace(cpu_dtype=dtype) if on_cpu else mode._replace(cuda_dtype=dtype)
-    return mode
+    settings = {device_type: enabled, f"{device_type}_dtype": dtype}
+    return mode._replace(**{name: value for name, value in settings.items() if value is not None})
 
 
 def switch(mode: Autocast) -> None:
@@ -180,8 +176,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ...     lucid.is_autocast_enabled("cpu"), lucid.is_autocast_enabled("cuda")
     (True, False)
     """
-    mode = thread.state.autocast
-    return mode.cpu if known(device_type, "is_autocast_enabled") == "cpu" else mode.cuda
+    return getattr(thread.state.autocast, known(device_type, "is_autocast_enabled"))
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
@@ -209,8 +204,7 @@ def get_autocast_dtype(device_type: str) -> Dtype:
     >>> lucid.get_autocast_dtype("cuda"), lucid.get_autocast_dtype("cpu")
     (lucid.float16, lucid.bfloat16)
     """
-    mode = thread.state.autocast
-    return mode.cpu_dtype if known(device_type, "get_autocast_dtype") == "cpu" else mode.cuda_dtype
+    return getattr(thread.state.autocast, known(device_type, "get_autocast_dtype") + "_dtype")
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
