@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import explain
-from lucid.autograd.base import is_list
+from lucid.autograd.base import is_list, wrap
 from lucid.autograd.engine.accumulation import Sums, contribute
 from lucid.autograd.engine.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.engine.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.engine.streams import follow
-from lucid.autograd.engine.taking_over import references_in
 from lucid.autograd.engine.watched import owner_of, run_on_device, run_watched
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.hooks.gradients import fire_light
-from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
+from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, ThreadState, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.base import gpu
 from lucid.base.capture import captures, note_places
+from lucid.base.ownership import getrefcount, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
-    from lucid.autograd.modes.state import ThreadState
 
 
 def run(
@@ -255,8 +254,37 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         edge = grad = grads = old = some = None
 
 
+class _Source(Node):
+    """Gives its leaf a gradient that nobody holds, and knows it until it is asked for."""
+
+    __slots__ = ("made",)
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        self.made: list[Any] = [np.zeros(1)]
+        return (self.made[0],)
+
+
+def references_in_loop() -> int:
+    """Return a leaf's reference count of a gradient held by nobody but the loop and the leaf's `backward`.
+
+    A pass runs through a leaf that counts when it is asked for its tensor, and says then that this is gone.
+    """
+    counted: list[int] = []
+    leaf: Any = AccumulateGrad(wrap(np.zeros(1)))
+    leaf.leaf = lambda: counted.append(getrefcount(source.made.pop()))
+    source = _Source()
+    source.edges = ((leaf, 0),)
+    source.extra = None
+    source.sequence = 1
+    state = ThreadState()
+    this = Pass(True, [source])
+    this.changes = state.changes
+    unwatched(lambda: _run(this, [((source, 0), np.zeros(1))], state, False))
+    return counted[0]
+
+
 # What a leaf counts of a gradient that the loop has not let go of before it hands it on.
-alone_in_loop = references_in(_run)
+alone_in_loop = references_in_loop()
 
 
 def _call_queued(this: Pass) -> None:
