@@ -177,7 +177,9 @@ class KernelWithDerivative:
         }
         ctx.mark_dirty(*[operands[index] for index in call.written.values() if isinstance(operands[index], TensorBase)])
         if tracked:
-            self._keep(ctx, call, operands, arrays, tensors, device, wanted, used)
+            ctx.call = call
+            given = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
+            self._keep(ctx, given, tensors, wanted, used)
         return tuple(tensors.values())
 
     def _arrays(self, call: Call, operands: Sequence[Any]) -> tuple[list[Any], int]:
@@ -305,28 +307,21 @@ class KernelWithDerivative:
         return results
 
     def _keep(
-        self,
-        ctx: Any,
-        call: Call,
-        operands: Sequence[Any],
-        arrays: Sequence[Any],
-        tensors: Mapping[str, Any],
-        device: int,
-        wanted: Sequence[str],
-        used: set[str],
+        self, ctx: Any, given: Mapping[str, Any], tensors: Mapping[str, Any], wanted: Sequence[str], used: set[str]
     ) -> None:
-        """Keep the values for backward on the context."""
-        by_name = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
+        """Keep the values for backward on the context; `given` has the operands, each with its array."""
+        call: Call = ctx.call
         results = {name: tensor.array for name, tensor in tensors.items() if isinstance(tensor, TensorBase)}
         result = next(iter(results.values()))
-        types = self.types((*call.names, *results), (*arrays, *results.values()))
+        arrays = {name: array for name, (_, array) in given.items()}
+        types = self.types((*arrays, *results), (*arrays.values(), *results.values()))
         values: dict[str, Any] = {}
         saved: dict[str, Any] = {}
         for name in used:
             if name in tensors:
                 saved[name] = tensors[name]
-            elif name in by_name:
-                operand, array = by_name[name]
+            elif name in given:
+                operand, array = given[name]
                 if isinstance(operand, TensorBase):
                     saved[name] = operand
                 else:
@@ -335,11 +330,11 @@ class KernelWithDerivative:
                     )
         shape = result.shape
         if call.kept is not None and self.backward is None:
-            read = [array for name, array in zip(call.names, arrays, strict=True) if name not in call.written]
+            read = [array for name, array in arrays.items() if name not in call.written]
             shape = np.broadcast_shapes(*[array.shape for array in read if gpu.is_gpu_array(array)])
-        dtypes = {name: by_name[name][1].dtype for name in wanted}
-        ctx.call, ctx.wanted, ctx.values, ctx.saved = call, tuple(wanted), values, tuple(saved)
-        ctx.form = Shapes(device, shape, dtypes, types)
+        dtypes = {name: arrays[name].dtype for name in wanted}
+        ctx.wanted, ctx.values, ctx.saved = tuple(wanted), values, tuple(saved)
+        ctx.form = Shapes(gpu.device_index(result), shape, dtypes, types)
         ctx.save_for_backward(*saved.values())
 
     # ---- the backward ----
