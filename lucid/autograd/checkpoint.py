@@ -336,12 +336,7 @@ def _decorated(settings: dict[str, Any], function: Callable[..., Any]) -> Callab
 
 @checked
 def checkpoint_sequential(
-    functions: Any,
-    segments: int,
-    input: Any,
-    use_reentrant: bool | None = None,
-    *,
-    preserve_rng_state: bool = True,
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, *, preserve_rng_state: bool = True
 ) -> Any:
     """Return the result of a sequence of functions on `input`, each segment but the last checkpointed.
 
@@ -381,10 +376,7 @@ def checkpoint_sequential(
     if not 1 <= segments <= len(steps):
         raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
     if use_reentrant is None:
-        warn(
-            "checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False",
-            UserWarning,
-        )
+        warn("checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False", UserWarning)
         use_reentrant = True
     size = len(steps) // segments
     last = size * (segments - 1)

@@ -421,12 +421,6 @@ def once_differentiable(function: F) -> F:
     return backward  # pyright: ignore[reportReturnType]
 
 
-__all__ = [
-    "BackwardCFunction",
-    "Function",
-    "FunctionCtx",
-    "InplaceFunction",
-    "once_differentiable",
-]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 _publish(globals())

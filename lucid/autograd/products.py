@@ -30,12 +30,7 @@ def zeros_of(like: TensorBase) -> Any:
 
 
 def pulled(
-    outputs: Sequence[Any],
-    inputs: Sequence[Any],
-    vectors: Sequence[Any],
-    *,
-    create_graph: bool,
-    keep: bool = False,
+    outputs: Sequence[Any], inputs: Sequence[Any], vectors: Sequence[Any], *, create_graph: bool, keep: bool = False
 ) -> tuple[Any, ...]:
     """Return the gradient of each input from `vectors`, None for all if no output requires grad."""
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and live_edge(o) is not None]

@@ -72,18 +72,7 @@ class Row(Handle):
         Microseconds of the host that these calls took.
     """
 
-    __slots__ = (
-        "_caller",
-        "_container",
-        "_count",
-        "_key",
-        "_name",
-        "_registration",
-        "kind",
-        "number",
-        "path",
-        "tags",
-    )
+    __slots__ = ("_caller", "_container", "_count", "_key", "_name", "_registration", "kind", "number", "path", "tags")
 
     def __init__(self, path: str, kind: str, number: int, hook: Any, container: Any, key: int) -> None:
         self.path = path
@@ -179,14 +168,7 @@ class Table(Sequence[Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def filter(
-        self,
-        path: str = "**",
-        kind: str = "*",
-        name: str = "*",
-        file: str = "*",
-        tag: str = "*",
-    ) -> Table:
+    def filter(self, path: str = "**", kind: str = "*", name: str = "*", file: str = "*", tag: str = "*") -> Table:
         """Return the table of the rows that match all of these.
 
         Parameters

@@ -16,14 +16,7 @@ from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import inference_mode, intercepted, thread, unusual
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import primitive
-from lucid.autograd.recording.views import (
-    before_change,
-    change_in_place,
-    check_change,
-    live_edge,
-    memory_error,
-    rebase,
-)
+from lucid.autograd.recording.views import before_change, change_in_place, check_change, live_edge, memory_error, rebase
 from lucid.base import gpu
 from lucid.base.device import device_of
 from lucid.base.dtype import can_cast, dtype_of

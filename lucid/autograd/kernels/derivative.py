@@ -23,12 +23,7 @@ __all__ = ["derivative"]
 
 
 def derivative(
-    kernel: Any,
-    /,
-    *,
-    writes: Sequence[str] = (),
-    backward: Callable[..., Any] | None = None,
-    **gradients: str,
+    kernel: Any, /, *, writes: Sequence[str] = (), backward: Callable[..., Any] | None = None, **gradients: str
 ) -> KernelWithDerivative:
     """Return a kernel of CuPy's, or of `lucid.cuda.compile`, as a function of Tensors that is recorded.
 
