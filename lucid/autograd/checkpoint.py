@@ -273,8 +273,7 @@ def checkpoint(
     if use_reentrant is None:
         warn(
             "checkpoint: use_reentrant was not given and is taken as True: pass use_reentrant=False, which supports "
-            "every way of differentiating, or True",
-            UserWarning,
+            "every way of differentiating, or True"
         )
         use_reentrant = True
     if use_reentrant:
@@ -288,8 +287,7 @@ def checkpoint(
         if thread.state.recording and not any(isinstance(a, TensorBase) and live_edge(a) is not None for a in args):
             warn(
                 "checkpoint: none of the arguments requires grad, so that with use_reentrant=True no gradient comes "
-                "out of it: pass use_reentrant=False",
-                UserWarning,
+                "out of it: pass use_reentrant=False"
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not among(determinism_check, {"default", "none"}):
@@ -376,7 +374,7 @@ def checkpoint_sequential(
     if not 1 <= segments <= len(steps):
         raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
     if use_reentrant is None:
-        warn("checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False", UserWarning)
+        warn("checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False")
         use_reentrant = True
     size = len(steps) // segments
     last = size * (segments - 1)

@@ -55,11 +55,9 @@ def _as_sequence(value: Any, role: str) -> tuple[Any, ...]:
     if type(value) is dict:
         value = cast("dict[Any, Any]", value).values()
     # an array is one value of the wrong type, not a sequence of rows
-    return (
-        (value,)
-        if isinstance(value, TensorBase | GradientEdge) or hasattr(value, "dtype") or not hasattr(value, "__iter__")
-        else (*value,)
-    )
+    if isinstance(value, TensorBase | GradientEdge) or hasattr(value, "dtype") or not hasattr(value, "__iter__"):
+        return (value,)
+    return (*value,)
 
 
 def _seeds(roots: tuple[Any, ...], gradients: Any, *, create_graph: bool) -> list[tuple[Edge, Any]]:

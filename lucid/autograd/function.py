@@ -309,8 +309,7 @@ class Function(metaclass=_FunctionMeta):
                 if recording:
                     warn(
                         f"{cls.__qualname__}: only inputs should be given to ctx.mark_dirty(): a tensor that is none "
-                        "needs no mark",
-                        UserWarning,
+                        "needs no mark"
                     )
             elif key not in no_gradient:
                 # a view that was taken in no_grad mode needs no gradient itself

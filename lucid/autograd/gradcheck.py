@@ -192,8 +192,7 @@ def _checked_inputs(func: object, arguments: tuple[Any, ...]) -> list[tuple[int,
         if array.dtype not in (np.float64, np.complex128):
             warn(
                 f"gradcheck: input {number} has {describe(x)}; finite differences need float64 or complex128, and will "
-                "likely fail in lower precision",
-                UserWarning,
+                "likely fail in lower precision"
             )
         repeated = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
         if repeated or not getattr(array.flags, "writeable", True):

@@ -158,21 +158,15 @@ class Level:
         list of Tensor
             Those of `kept`, what it has returned, as they are on the graph inside.
         """
-        kept = (
-            [
-                wrap_on_graph(tensor.array, edge, version_of(tensor))
-                if hasattr(tensor, "edge") and (edge := live_edge(tensor)) is not None
-                else tensor
-                for tensor in kept
-            ]
-            if self.changed
-            else [*kept]
-        )
+        results = [*kept]
+        for index, tensor in enumerate(results if self.changed else ()):
+            if hasattr(tensor, "edge") and (edge := live_edge(tensor)) is not None:
+                results[index] = wrap_on_graph(tensor.array, edge, version_of(tensor))
         for reference in self.changed:
             tensor = reference()
             if tensor is not None and (edge := tensor.edge) is not None and type(edge[0]) is not AccumulateGrad:
                 tensor.edge = self.leave(tensor).edge
-        return kept
+        return results
 
     def leave(self, tensor: Any) -> Any:
         """Return `tensor` as seen outside: on the graph if grad mode is on and a leaf outside requires its gradient."""

@@ -215,8 +215,7 @@ class Attributes(TensorBase):
         if edge is not None and type(edge[0]) is not AccumulateGrad and not retains_grad(self):
             warn(
                 "the .grad attribute of a Tensor that is not a leaf is being accessed: backward fills it only for "
-                "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad",
-                UserWarning,
+                "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad"
             )
         return None
 

@@ -280,25 +280,6 @@ def tolist(self: Tensor) -> Any:
     return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
 
 
-def filled(
-    self: Tensor,
-    size: object,
-    value: object,
-    dtype: Dtype | None = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return a tensor of one value; dtype and device are this tensor's unless they are given."""
-    made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
-    target = device_of(self.array) if device is None else as_device(device)
-    shape = shape_of((size,), "new tensor", made_of.numpy)
-    number = to_device(asarray(as_scalar(value, "fill_value"), made_of, "cpu"), target)
-    xp = namespace(number)
-    with on(number):
-        made: Any = wrap(xp.full(shape, number, made_of.numpy))
-    return made.requires_grad_(requires_grad)
-
-
 def new(self: Tensor, *arguments: Any) -> Tensor:
     """Return a tensor of sizes or data, as ``Tensor(...)`` does, in the dtype and on the device of this one.
 
@@ -322,7 +303,7 @@ def new_zeros(
     >>> lucid.ones(1, dtype=lucid.float64).new_zeros(2)
     tensor([0., 0.], dtype=lucid.float64)
     """
-    return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
+    return new_full(self, sizes_in(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_ones(
@@ -336,7 +317,7 @@ def new_ones(
     >>> lucid.zeros(1, dtype=lucid.int64).new_ones((2,))
     tensor([1, 1])
     """
-    return filled(self, sizes_in(size), 1, dtype, device, requires_grad)
+    return new_full(self, sizes_in(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_empty(
@@ -350,7 +331,7 @@ def new_empty(
     >>> lucid.ones(1).new_empty(2, 3).shape
     lucid.Size([2, 3])
     """
-    return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
+    return new_full(self, sizes_in(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_full(
@@ -370,7 +351,14 @@ def new_full(
     >>> lucid.ones(1).new_full((2,), 3)
     tensor([3., 3.])
     """
-    return filled(self, size, fill_value, dtype, device, requires_grad)
+    made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
+    target = device_of(self.array) if device is None else as_device(device)
+    shape = shape_of((size,), "new tensor", made_of.numpy)
+    number = to_device(asarray(as_scalar(fill_value, "fill_value"), made_of, "cpu"), target)
+    xp = namespace(number)
+    with on(number):
+        made: Any = wrap(xp.full(shape, number, made_of.numpy))
+    return made.requires_grad_(requires_grad)
 
 
 def new_tensor(

@@ -176,12 +176,12 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 if extra is None or extra.light is not None:
                     grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
                 else:
-                    grads = run_watched(this, node, CUDA, grad, quiet, index, fired=True)
+                    grads = run_watched(this, node, CUDA, grad, index, fired=True)
             else:
                 m = GRAPH if graph else namespace_of_buffer(grad)
                 index = None if m is CPU else follow(this, node, grad)
                 if watched or extra is not None:
-                    grads = run_watched(this, node, m, grad, quiet, index)
+                    grads = run_watched(this, node, m, grad, index)
                 else:
                     grads = run_on_device(index, node.backward, m, grad, quiet)
         elif extra is None:
@@ -191,9 +191,9 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             if extra.light is not None:
                 grads = node.backward(CPU, grad, quiet)
             else:
-                grads = run_watched(this, node, CPU, grad, quiet, fired=True)
+                grads = run_watched(this, node, CPU, grad, fired=True)
         else:
-            grads = run_watched(this, node, CPU, grad, quiet)
+            grads = run_watched(this, node, CPU, grad)
         if grads is None:  # the node was only captured
             continue
         if not keep and node.kept[1]:
@@ -303,7 +303,7 @@ def _run_light_leaf(
     if extra.light is not None:
         leaf.backward(CPU, grads.pop(), quiet)
     else:
-        run_watched(this, leaf, CPU, grads.pop(), quiet, fired=True)
+        run_watched(this, leaf, CPU, grads.pop(), fired=True)
 
 
 def namespace_of_buffer(grad: Any) -> Any:
@@ -326,4 +326,4 @@ def _run_leaf_on_device(
     if extra is None or extra.light is not None:
         gpu.run_on(index, lambda: leaf.backward(CUDA, buffers.pop(leaf), quiet))
     else:
-        run_watched(this, leaf, CUDA, buffers.pop(leaf), quiet, index, fired=True)
+        run_watched(this, leaf, CUDA, buffers.pop(leaf), index, fired=True)

@@ -35,14 +35,7 @@ def run_on_device(
 
 
 def run_watched(
-    this: Pass,
-    node: Node,
-    m: Namespace,
-    grad: Array,
-    quiet: Callable[..., Any],
-    index: int | None = None,
-    *,
-    fired: bool = False,
+    this: Pass, node: Node, m: Namespace, grad: Array, index: int | None = None, *, fired: bool = False
 ) -> tuple[Any, ...] | None:
     """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
 
@@ -70,11 +63,12 @@ def run_watched(
     outputs = _as_tensors(grad, node) if posthooks else ()
     wanted = this.wanted(node)
     run = node.backward if wanted is None else partial(node.backward_to, wanted)
-    if thread.state.node_hooks:
-        grads = _seen_by_function_hooks(node, lambda grad: run_on_device(index, run, m, grad, quiet), grad, m)
+    state = thread.state
+    if state.node_hooks:
+        grads = _seen_by_function_hooks(node, lambda grad: run_on_device(index, run, m, grad, state.quiet), grad, m)
     else:
-        grads = run_on_device(index, run, m, grad, quiet)
-    if thread.state.anomaly:
+        grads = run_on_device(index, run, m, grad, state.quiet)
+    if state.anomaly:
         check_grads(node, grads)
     if extra is not None and extra.accumulated:
         _fire_accumulated(node, extra)

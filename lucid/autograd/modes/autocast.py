@@ -103,7 +103,7 @@ class autocast(AutocastAs, Decorating):
         super().__init__(AUTOCAST_OFF)
 
     def _give_up(self, why: str) -> None:
-        warn(f"autocast: {why}; nothing is cast", UserWarning)
+        warn(f"autocast: {why}; nothing is cast")
         self._enabled = False
 
     def _mode(self, before: Autocast) -> Autocast:
