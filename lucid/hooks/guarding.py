@@ -107,8 +107,6 @@ class guard(watching):
         return path
 
     def _hook(self, path: str) -> Any:
-        backward = self._backward
-
         where = f"{path or 'the model'} ({type(self._modules[path]).__name__})"
         of_gradient = partial(check, path=path, what="gradient", where=f"the output of {where}")
 
@@ -121,7 +119,7 @@ class guard(watching):
                     return  # what a module only hands on has been looked at
                 self._last = weakref.ref(tensor), counter[0]
             check(tensor, path, "output", where)
-            if backward:
+            if self._backward:
                 self._hook_gradient(tensor, of_gradient)
 
         def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from importlib import import_module
 from types import MethodType
@@ -318,14 +319,12 @@ class UfuncProtocol:
     ``x.__radd__(a)``, whether or not it requires grad. In-place ones ask nobody and call the ufunc.
     """
 
-    def __init__(self, module: str, name: str) -> None:
-        self.place = module, name
-        self.function: Any = None
+    @functools.cached_property
+    def function(self) -> Any:
+        """The function, imported when it is first asked for."""
+        return import_module("lucid.tensor.numpy_calls.protocols").ufunc_call
 
     def __get__(self, tensor: Tensor | None, owner: type) -> Any:
-        function = self.function
-        if function is None:
-            function = self.function = getattr(import_module(self.place[0]), self.place[1])
         if tensor is None:
-            return function
-        return MethodType(function, tensor) if type(tensor.array) is np.ndarray else None
+            return self.function
+        return MethodType(self.function, tensor) if type(tensor.array) is np.ndarray else None
