@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from lucid.autograd.modes.state import Modes, ThreadState
 
 
-NOTHING: Any = {}
-
-
 class Pass:
     """State of one backward pass beside its gradients.
 
@@ -41,7 +38,7 @@ class Pass:
         For each captured node, which output goes to which position of `captured`.
     captured : list
         The gradients that `autograd.grad` returns.
-    callbacks : sequence of callable
+    callbacks : list of callable
         What is called at the end of the pass.
     between : dict of Node to object
         What nodes leave in this pass for others that run later; gone with the pass, however it ends.
@@ -77,9 +74,9 @@ class Pass:
         self.roots = roots
         self.counts = reachable(roots)
         self.needed: set[Node] | None = None
-        self.captures: dict[Node, dict[int, int]] = NOTHING
+        self.captures: dict[Node, dict[int, int]] = {}
         self.captured: list[Any] = []
-        self.callbacks: Sequence[Callable[[], Any]] = ()
+        self.callbacks: list[Callable[[], Any]] = []
         self.between: dict[Node, Any] = {}
         self.streams: PassStreams | None = None
         self.before: Modes
@@ -88,7 +85,6 @@ class Pass:
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
         targets = {edge[0] for edge in edges}
-        self.captures = {}
         self.needed = needed_nodes(self.counts, targets)
         if accumulate:
             for node in targets:
@@ -124,10 +120,7 @@ class Pass:
 
     def queue(self, callback: Callable[[], Any]) -> None:
         """Have `callback` called at the end of this pass."""
-        if isinstance(self.callbacks, list):
-            self.callbacks.append(callback)
-        else:
-            self.callbacks = [callback]
+        self.callbacks.append(callback)
 
     def will_run(self, node: Node) -> bool:
         """Return whether this pass reaches `node` and fires its tensor hooks."""

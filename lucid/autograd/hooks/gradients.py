@@ -23,9 +23,8 @@ def check_replacement(
         raise HookTypeError(
             f"{kind} {hook_name(hook)}: expected None or a Tensor to be returned, got {type(result).__name__}"
         )
-    shape, dtype = expected if expected is not None else (result.array.shape, result.array.dtype)
-    if grad is not None and expected is None:
-        shape, dtype = grad.array.shape, grad.array.dtype
+    like = result if grad is None else grad
+    shape, dtype = expected or (like.array.shape, like.array.dtype)
     same_device = grad is None or (
         type(result.array) is type(grad.array)
         and getattr(result.array, "device", None) == getattr(grad.array, "device", None)
