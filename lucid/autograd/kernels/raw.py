@@ -84,9 +84,7 @@ class Raw(KernelWithDerivative):
             )
         if wrong := [each for each in texts if each not in pointers]:
             raise KernelError(f"{name}: {', '.join(wrong)} is a number, and only arrays have gradients")
-        # in the order in which they stand in the source
-        results = [each for each in wanted if each in writes]
-        super().__init__(kernel, name, by_name, pointers, results, texts, backward)
+        super().__init__(kernel, name, by_name, pointers, wanted, texts, backward)
         self.formulas = Formulas(name, texts)
 
     def __call__(self, grid: Any, block: Any, args: Sequence[Any], *, shared_mem: int = 0) -> Any:
