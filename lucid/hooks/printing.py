@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from rich.table import Table as RichTable
+    from rich.text import Text
 
 WIDTH = 160
 
@@ -22,18 +23,20 @@ def printed(table: Any) -> str:
     return captured.get().rstrip()
 
 
-def rich_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], left: Container[str]) -> RichTable:
-    """Return a table for rich, its numbers by thousands and flush right, but for the columns named in `left`.
-
-    Texts are printed as they are: a bracket in a path is no markup.
-    """
-    from rich.table import Table  # noqa: PLC0415  # as above
+def cells(*texts: str) -> list[Text]:
+    """Return texts as cells of a table, printed as they are: a bracket in a path is no markup."""
     from rich.text import Text  # noqa: PLC0415  # as above
+
+    return [Text(text) for text in texts]
+
+
+def rich_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], left: Container[str]) -> RichTable:
+    """Return a table for rich, its numbers by thousands and flush right, but for the columns named in `left`."""
+    from rich.table import Table  # noqa: PLC0415  # as above
 
     made = Table()
     for column in columns:
         made.add_column(column, justify="left" if column in left else "right")
     for row in rows:
-        words = ["" if value is None else value if isinstance(value, str) else f"{value:,.0f}" for value in row]
-        made.add_row(*map(Text, words))
+        made.add_row(*cells(*["" if v is None else v if isinstance(v, str) else f"{v:,.0f}" for v in row]))
     return made
