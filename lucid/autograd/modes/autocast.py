@@ -107,7 +107,8 @@ class autocast(AutocastAs, Decorating):
         self._enabled = False
 
     def _mode(self, before: Autocast) -> Autocast:
-        return changed(before, self._device_type, enabled=self._enabled, dtype=self._dtype)._replace(cache=self._cache)
+        kind = self._device_type
+        return before._replace(cache=self._cache, **{kind: self._enabled, f"{kind}_dtype": self._dtype})
 
     def clone(self) -> autocast:
         """Return an equal mode for one use."""
