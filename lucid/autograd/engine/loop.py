@@ -15,9 +15,8 @@ from lucid.autograd.engine.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.engine.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.engine.streams import follow
-from lucid.autograd.engine.watched import owner_of, run_on_device, run_watched
+from lucid.autograd.engine.watched import fire_light, run_on_device, run_watched
 from lucid.autograd.hooks.firing import fire
-from lucid.autograd.hooks.gradients import fire_light
 from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, ThreadState, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.base import gpu
@@ -172,7 +171,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 if gpu.current_stream(index).ptr != default:
                     follow(this, node, grad)
                 if extra is not None:
-                    grad = fire_light(node, extra, grad, owner_of)
+                    grad = fire_light(node, extra, grad)
                 if extra is None or extra.light is not None:
                     grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
                 else:
@@ -187,7 +186,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
-            grad = fire_light(node, extra, grad, owner_of)
+            grad = fire_light(node, extra, grad)
             if extra.light is not None:
                 grads = node.backward(CPU, grad, quiet)
             else:
@@ -299,7 +298,7 @@ def _run_light_leaf(
 ) -> None:
     """Run a leaf with tensor hooks alone, as long as these add nothing else to it."""
     # in a list, from which the leaf gets it without another holder
-    grads = [fire_light(leaf, extra, buffers.pop(leaf), owner_of)]
+    grads = [fire_light(leaf, extra, buffers.pop(leaf))]
     if extra.light is not None:
         leaf.backward(CPU, grads.pop(), quiet)
     else:
@@ -322,7 +321,7 @@ def _run_leaf_on_device(
         buffers[leaf] = sums.settled(leaf, buffers[leaf])
     index = buffers[leaf].data.device_id
     if extra is not None:
-        buffers[leaf] = fire_light(leaf, extra, buffers.pop(leaf), owner_of)
+        buffers[leaf] = fire_light(leaf, extra, buffers.pop(leaf))
     if extra is None or extra.light is not None:
         gpu.run_on(index, lambda: leaf.backward(CUDA, buffers.pop(leaf), quiet))
     else:
