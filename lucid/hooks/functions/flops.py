@@ -37,27 +37,6 @@ def _contract(inputs: tuple[Any, ...], settings: dict[str, Any], _: Any) -> int:
     return 2 * prod(sizes.values())
 
 
-def _convolution(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
-    return 2 * out.array.size * prod(inputs[1].array.shape[1:])
-
-
-def _transposed(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
-    return 2 * inputs[0].array.size * prod(inputs[1].array.shape[1:])
-
-
-def _of_stacks(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
-    stack = inputs[1].array.shape
-    return 2 * out.array.size * stack[0] * stack[-1]
-
-
-def _outer(_: tuple[Any, ...], __: dict[str, Any], out: Any) -> int:
-    return 2 * out.array.size
-
-
-def _attention(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
-    return sum(_products(*inputs[:3]))
-
-
 def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
     """Return the operations of the scores of attention, and of their product with the values."""
     scores = 2 * prod(q.array.shape[:-1]) * k.array.shape[-2]
@@ -70,11 +49,11 @@ COUNTS: dict[str, Count] = {
     **dict.fromkeys(("matmul", "matmul_"), _matmul),
     **dict.fromkeys(("linear", "addmm", "addmm_", "baddbmm_", "addmv_"), _second),
     "contract": _contract,
-    "convolution": _convolution,
-    "convolution_input_grad": _transposed,
-    "attention": _attention,
-    "addbmm_": _of_stacks,
-    "addr_": _outer,
+    "convolution": lambda inputs, _, out: 2 * out.array.size * prod(inputs[1].array.shape[1:]),
+    "convolution_input_grad": lambda inputs, _, __: 2 * inputs[0].array.size * prod(inputs[1].array.shape[1:]),
+    "attention": lambda inputs, _, __: sum(_products(*inputs[:3])),
+    "addbmm_": lambda inputs, _, out: 2 * out.array.size * inputs[1].array.shape[0] * inputs[1].array.shape[-1],
+    "addr_": lambda _, __, out: 2 * out.array.size,
 }
 # By the name of the primitive: the operands whose gradient is a product of the same size each.
 OPERANDS: dict[str, tuple[int, ...]] = {
