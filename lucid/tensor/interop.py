@@ -312,6 +312,10 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     return interface
 
 
+PROTOCOLS = "lucid.tensor.numpy_calls.protocols"
+"""What knows the rules of NumPy's functions."""
+
+
 class UfuncProtocol:
     """`__array_ufunc__`, looked up by NumPy on the class of an operand, and by CuPy's operators on the operand itself.
 
@@ -322,7 +326,7 @@ class UfuncProtocol:
     @functools.cached_property
     def function(self) -> Any:
         """The function, imported when it is first asked for."""
-        return import_module("lucid.tensor.numpy_calls.protocols").ufunc_call
+        return import_module(PROTOCOLS).ufunc_call
 
     def __get__(self, tensor: Tensor | None, owner: type) -> Any:
         if tensor is None:
