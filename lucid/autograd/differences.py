@@ -95,7 +95,7 @@ class Point:
         return copies
 
     def gradients(self, outputs: list[Any], upstream: list[Any]) -> Any:
-        """Return the gradient of each input for arrays of upstream gradients, None where there is none."""
+        """Return the gradient of each input, or None, for arrays of upstream gradients."""
         inputs = [x for _, x in self.moved]
         return grad(outputs, inputs, list(map(wrap, upstream)), retain_graph=True, allow_unused=True)
 

@@ -92,8 +92,8 @@ class edit(tool):
         taps: Mapping[str, Change] | None = None,
     ) -> None:
         super().__init__()
-        given = {"outputs": outputs, "inputs": inputs, "grads": grads, "parameters": parameters, "taps": taps}
-        for name, changes in given.items():
+        edits = {"outputs": outputs, "inputs": inputs, "grads": grads, "parameters": parameters, "taps": taps}
+        for name, changes in edits.items():
             if changes is not None and not isinstance(changes, Mapping):
                 raise unfit(changes, "a dictionary of patterns to functions", name)
             for pattern, change in (changes or {}).items():

@@ -97,7 +97,7 @@ class Extra:
             self.light = self.tensor_hooks.get(0) if plain else None
 
     def register(self, hooks: HookList, hook: Callable[..., Any], node: Node) -> RemovableHandle:
-        """Return the handle of a hook that is put on one of the lists here; `node` is whose they are."""
+        """Return the handle of a hook of `node`, put on one of the lists here."""
         handle = RemovableHandle.of(hooks, hook, node if isinstance(node, AccumulateGrad) else None)
         self.settle()
         return handle

@@ -73,7 +73,7 @@ class Counted(Swapped):
 
 
 def stand_ins(hook: Any, kind: type[StandIn] = Swapped) -> Iterator[Any]:
-    """Yield `hook`, the hook that it stands for, and so on, up to the registered one, or to what is of no such kind."""
+    """Yield `hook`, the hook that it stands for, and so on, up to the first of another kind: the registered one."""
     while isinstance(hook, kind):
         yield hook
         hook = hook.func

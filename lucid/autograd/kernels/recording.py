@@ -116,7 +116,7 @@ class KernelWithDerivative:
 
     @functools.cached_property
     def seeds(self) -> Mapping[str, str]:
-        """By the name of a result what expressions call its gradient."""
+        """Names of the results' gradients in expressions, by result."""
         return seeds_of(self.results, list(self.parameters), alone=True)
 
     @property
@@ -178,8 +178,8 @@ class KernelWithDerivative:
         ctx.mark_dirty(*[operands[index] for index in call.written.values() if isinstance(operands[index], TensorBase)])
         if tracked:
             ctx.call = call
-            given = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
-            self._keep(ctx, given, tensors, wanted, used)
+            by_name = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
+            self._keep(ctx, by_name, tensors, wanted, used)
         return tuple(tensors.values())
 
     def _arrays(self, call: Call, operands: Sequence[Any]) -> tuple[list[Any], int]:
@@ -307,21 +307,21 @@ class KernelWithDerivative:
         return results
 
     def _keep(
-        self, ctx: Any, given: Mapping[str, Any], tensors: Mapping[str, Any], wanted: Sequence[str], used: set[str]
+        self, ctx: Any, by_name: Mapping[str, Any], tensors: Mapping[str, Any], wanted: Sequence[str], used: set[str]
     ) -> None:
-        """Keep the values for backward on the context; `given` has the operands, each with its array."""
+        """Keep the values for backward on the context; `by_name` has the operands, each with its array."""
         call: Call = ctx.call
         results = {name: tensor.array for name, tensor in tensors.items() if isinstance(tensor, TensorBase)}
         result = next(iter(results.values()))
-        arrays = {name: array for name, (_, array) in given.items()}
+        arrays = {name: array for name, (_, array) in by_name.items()}
         types = self.types((*arrays, *results), (*arrays.values(), *results.values()))
         values: dict[str, Any] = {}
         saved: dict[str, Any] = {}
         for name in used:
             if name in tensors:
                 saved[name] = tensors[name]
-            elif name in given:
-                operand, array = given[name]
+            elif name in by_name:
+                operand, array = by_name[name]
                 if isinstance(operand, TensorBase):
                     saved[name] = operand
                 else:
