@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import among, checked, unfit
@@ -24,8 +24,6 @@ from lucid.base.random.generator import get_rng_states
 from lucid.errors import CheckpointError, HookTypeError, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     ContextManager = contextlib.AbstractContextManager[Any]
 
 __all__ = [

@@ -15,13 +15,12 @@ from lucid.autograd.graph import GradientEdge
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import live_edge
-from lucid.base.arrays import namespace, on, ones_beside, to_device, zeros_beside
+from lucid.base.arrays import Array, namespace, on, ones_beside, to_device, zeros_beside
 from lucid.base.device import device_of
 from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
-    from lucid.base.arrays import Array
 
 
 def edge_of(tensor: Any, role: str) -> Edge:

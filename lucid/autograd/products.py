@@ -5,23 +5,19 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.entry import grad
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.views import View, live_edge
-from lucid.base.arrays import zeros_beside
+from lucid.base.arrays import Array, zeros_beside
 
 if TYPE_CHECKING:
     import weakref
     from collections.abc import Callable, Generator, Iterable, Sequence
-
-    from lucid.autograd.base import TensorBase
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
 
 
 def zeros_of(like: TensorBase) -> Any:

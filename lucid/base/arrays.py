@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,10 +26,6 @@ from lucid.base.dtype import (
 from lucid.base.foreign.reading import check_unmasked, read
 from lucid.base.functions import cupy_functions
 from lucid.errors import DeviceError, DtypeError, NumberRangeError, ShapeError
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""

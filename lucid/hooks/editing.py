@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
@@ -17,8 +17,6 @@ from lucid.hooks.taps import Listener
 from lucid.nn.hooking.own_output import Beginning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.nn.module.module import Module
 
     Change = Callable[[Any], Any]

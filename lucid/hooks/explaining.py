@@ -10,7 +10,7 @@ from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.hooks.firing import EveryStep, StandIn, stand_ins
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.hooks.listing import node_path, table
+from lucid.hooks.listing import Row, node_path, table
 from lucid.nn.hooks import Hook
 from lucid.nn.module.module import Module
 from lucid.nn.module.paths import module_path
@@ -18,7 +18,6 @@ from lucid.nn.module.paths import module_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lucid.hooks.listing import Row
 
 # In the order in which a call and its backward pass come to them; those of all modules before the module's own.
 KINDS = ("forward pre-hook", "forward hook", "output hook", "backward pre-hook", "backward hook")

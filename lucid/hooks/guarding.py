@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
-from lucid.autograd.engine.node import AccumulateGrad, sequences
+from lucid.autograd.engine.node import AccumulateGrad, Node, sequences
 from lucid.autograd.hooks.functions import Call, FunctionHook, outputs_of
 from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
@@ -22,7 +22,6 @@ from lucid.hooks.watching import watching
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lucid.autograd.engine.node import Node
     from lucid.nn.module.module import Module
 
 

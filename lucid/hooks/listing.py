@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
@@ -14,7 +14,7 @@ from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import Counted, hook_name, without
 from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.owning import KINDS
-from lucid.autograd.hooks.registration import HookList, changing
+from lucid.autograd.hooks.registration import Caller, HookList, Registration, changing
 from lucid.autograd.recording.views import live_edge
 from lucid.hooks.points import matches
 from lucid.hooks.printing import printed, rich_table
@@ -25,11 +25,8 @@ from lucid.optim.base import stepping
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.table import Table as RichTable
 
-    from lucid.autograd.hooks.registration import Caller, Registration
     from lucid.autograd.hooks.table import HookTable
 
 # Tables that say more about the hooks of another.

@@ -7,26 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, version_of, wrap
-from lucid.autograd.engine.node import AccumulateGrad, accumulator_of
+from lucid.autograd.engine.node import AccumulateGrad, Node, accumulator_of
 from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_grad
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import detached, live_edge
 from lucid.base.capture import captures, changes, note_assigned
-from lucid.base.device import CPU, device_of
-from lucid.base.dtype import dtype_of
+from lucid.base.device import CPU, device, device_of
+from lucid.base.dtype import dtype, dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError, warn
-from lucid.ops.base.formats import strided
+from lucid.ops.base.formats import layout, strided
 from lucid.tensor.layout import Size, size_of
 
 if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import Callable
 
-    from lucid.autograd.engine.node import Node
-    from lucid.base.device import device
-    from lucid.base.dtype import dtype
-    from lucid.ops.base.formats import layout
     from lucid.tensor import Tensor
 
 

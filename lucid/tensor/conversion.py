@@ -9,9 +9,9 @@ import numpy as np
 from lucid.autograd.base import TensorBase, registered, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
-from lucid.base.arrays import asarray, namespace, on, to_device
+from lucid.base.arrays import Array, asarray, namespace, on, to_device
 from lucid.base.capture import captures, check_not_capturing
-from lucid.base.device import as_device, device, device_of
+from lucid.base.device import Device, as_device, device, device_of
 from lucid.base.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 

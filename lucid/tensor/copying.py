@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of, mark_inference
 from lucid.autograd.engine.node import accumulator_of
-from lucid.base.arrays import copied, to_device
+from lucid.base.arrays import Array, copied, to_device
 from lucid.base.device import device_of
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from importlib import import_module
-from types import MethodType
+from types import FrameType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +15,13 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base.arrays import asarray, to_device
 from lucid.base.capture import check_not_capturing
-from lucid.base.device import as_device, device_of
+from lucid.base.device import Device, as_device, device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
-    from types import FrameType, ModuleType
-
-    from lucid.base.device import Device
     from lucid.tensor import Tensor
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.arguments import checked
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.recording.views import live_edge
-from lucid.base.arrays import to_device
+from lucid.base.arrays import Array, to_device
 from lucid.base.device import CPU, device_of
 from lucid.base.dtype import bool_, dtype_of, get_default_dtype, int64
 from lucid.errors import InplaceError, SettingError
@@ -19,7 +19,6 @@ from lucid.tensor.conversion import item
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -12,7 +12,7 @@ from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.state import intercepted, thread
-from lucid.base.arrays import namespace, on
+from lucid.base.arrays import Array, namespace, on
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.random.draws import bernoulli, exponential, normal, randint, uniform
@@ -26,7 +26,6 @@ from lucid.tensor.inplace import check_target, copy_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.base.arrays import Array
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 

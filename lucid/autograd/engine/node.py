@@ -15,7 +15,7 @@ from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.mutation import keep_saved, kept_everywhere
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.base import gpu
 from lucid.base.device import beside, device_of
 from lucid.base.locks import new_lock, new_rlock
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
 
 ndarray, add = np.ndarray, np.add

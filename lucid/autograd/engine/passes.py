@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.modes.state import GRAD_MODES, unusual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.base import Edge
-    from lucid.autograd.engine.node import Node
     from lucid.autograd.engine.streams import PassStreams
     from lucid.autograd.modes.state import Modes, ThreadState
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.engine.node import AccumulateGrad, Node
-from lucid.autograd.engine.passes import sequence_of
+from lucid.autograd.engine.passes import Pass, sequence_of
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.modes.decorating import Decorating, F, check_bool
 from lucid.autograd.modes.state import thread
@@ -14,8 +14,6 @@ from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lucid.autograd.engine.passes import Pass
 
 
 def current_graph_task_id() -> int:

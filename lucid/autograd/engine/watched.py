@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.anomaly import check_grads
 from lucid.autograd.base import TensorBase, describe, is_list, registered, wrap
-from lucid.autograd.engine.node import AccumulateGrad, accumulate_recorded
+from lucid.autograd.engine.node import AccumulateGrad, Extra, Node, accumulate_recorded
 from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired
 from lucid.autograd.hooks.functions import Call, call_hooked
 from lucid.autograd.hooks.gradients import check_replacement
 from lucid.autograd.modes.state import thread
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.views import CopySlices, lent, returned_gradient
 from lucid.base import gpu
@@ -22,9 +22,7 @@ from lucid.errors import HookError, HookTypeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from lucid.autograd.engine.node import Extra, Node
     from lucid.autograd.engine.passes import Pass
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
 
 

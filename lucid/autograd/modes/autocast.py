@@ -5,18 +5,16 @@ What is done to the operands of which op says `lucid.autograd.modes.casting`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.decorating import Decorating, check_bool
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import AUTOCAST_OFF, Autocast, intercepted, thread, unusual
 from lucid.base.dtype import as_dtype, bfloat16, float16
+from lucid.base.dtype import dtype as Dtype
 from lucid.base.gpu import is_available
 from lucid.errors import SettingError, warn
-
-if TYPE_CHECKING:
-    from lucid.base.dtype import dtype as Dtype
 
 
 class AutocastAs(Context):

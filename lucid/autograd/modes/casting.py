@@ -7,7 +7,7 @@ dtype, or share a primitive with others, ask themselves, by `wide_in_autocast` a
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import AUTOCAST_OFF, thread, unusual
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.base.capture import captures
+from lucid.base.dtype import dtype as Dtype
 from lucid.base.dtype import dtype_of, float32
 from lucid.errors import DtypeError
-
-if TYPE_CHECKING:
-    from lucid.base.dtype import dtype as Dtype
 
 LOWER, WIDE, REFUSED = "lower", "float32", "refused"
 

@@ -7,7 +7,7 @@ from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.autograd.engine.node import sequences
+from lucid.autograd.engine.node import Node, sequences
 from lucid.autograd.hooks.functions import Call, outputs_of
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.views import recorded_since
@@ -15,8 +15,6 @@ from lucid.hooks.functions.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lucid.autograd.engine.node import Node
 
     Count = Callable[[tuple[Any, ...], dict[str, Any], Any], int]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.autograd.engine.node import AccumulateGrad, sequences
+from lucid.autograd.engine.node import AccumulateGrad, Node, sequences
 from lucid.autograd.engine.passes import sequence_of
 from lucid.autograd.hooks.functions import Call, FunctionHook
 from lucid.autograd.hooks.structure import map_leaves
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-    from lucid.autograd.engine.node import Node
     from lucid.nn.module.module import Module
 
 MICRO = 1e-3  # microseconds of a nanosecond
