@@ -219,6 +219,7 @@ def as_dtype(spec: Any) -> dtype:
     """
     if type(spec) is dtype:
         return spec
+    match: dtype | None = None
     if isinstance(spec, str):
         name = spec.removeprefix("lucid.")
         match = DTYPES.get(name) or ALIASES.get(name)
@@ -226,8 +227,6 @@ def as_dtype(spec: Any) -> dtype:
         match = _BY_NUMPY.get(cast("np.dtype[Any]", spec))
     elif isinstance(spec, type):
         match = _BY_SCALAR_TYPE.get(spec)
-    else:
-        match = None
     if match is None:
         raise unfit(cast("object", spec), f"a dtype of lucid ({_SUPPORTED})", "dtype", DtypeError)
     return match
