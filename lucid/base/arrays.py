@@ -228,8 +228,7 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     """
     source = _as_array(data)
     if source is None:
-        array = _from_sequence(data, None if dtype is None else as_dtype(dtype))
-        return to_device(array, device)
+        return to_device(_from_sequence(data, None if dtype is None else as_dtype(dtype)), device)
     if dtype is None:
         wanted = dtype_of(source)
     elif source.dtype.kind in "biufc" or source.dtype == bfloat16.numpy:

@@ -96,9 +96,8 @@ def number_format(values: np.ndarray[Any, Any]) -> tuple[int, Callable[[Any], st
         return width, lambda value: str(value).rjust(width)
     sized = values[np.isfinite(values) & (values != 0)].astype(np.float64)
     digits = _options.precision
-    if not sized.size:
-        whole, scientific = True, False
-    else:
+    whole, scientific = True, False
+    if sized.size:
         magnitudes = np.abs(sized)
         low, high = float(magnitudes.min()), float(magnitudes.max())
         whole = bool((sized == np.ceil(sized)).all())
