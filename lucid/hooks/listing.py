@@ -284,16 +284,14 @@ def node_path(node: Node) -> str:
 def _of_graph(tensor: Any) -> Iterator[Row]:
     """Yield the rows of all nodes of a tensor's graph, in the order of a pass."""
     edge = live_edge(tensor)
-    waiting, seen = [] if edge is None else [edge[0]], set[Node]()
-    nodes: list[Node] = []
+    # in the order in which they are found
+    waiting, seen = [] if edge is None else [edge[0]], dict[Node, None]()
     while waiting:
         node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        nodes.append(node)
-        waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
-    for node in sorted(nodes, key=lambda node: -node.sequence):
+        if node not in seen:
+            seen[node] = None
+            waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
+    for node in sorted(seen, key=lambda node: -node.sequence):
         yield from rows_of_node(node_path(node), node)
 
 
