@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.hooks.registration import HookList
     from lucid.base.arrays import Array
 
 
@@ -179,10 +180,7 @@ def _packed(grads: list[Any], node: Node) -> Any:
 
 
 def _fire_tensor_hooks(
-    hooks: Sequence[Callable[..., Any]],
-    grad: Any,
-    expected: tuple[tuple[int, ...], Any] | None,
-    owner: Callable[[], str],
+    hooks: HookList, grad: Any, expected: tuple[tuple[int, ...], Any] | None, owner: Callable[[], str]
 ) -> Any:
     """Return the gradient of a tensor of the `expected` shape and dtype, or None, after the tensor's hooks."""
 
