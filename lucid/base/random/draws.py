@@ -132,9 +132,11 @@ def uniform(
     start, span, last = _uniform_bounds(dtype, low, high)
     bits = _UNIFORM_BITS[dtype.name]
     # The shifted words are below 2**63 and 2**31: conversion from signed integers is exact and the faster one.
-    size = 8 if dtype == np.float64 else 4
-    word, signed, working = np.dtype(f"u{size}"), np.dtype(f"i{size}"), np.dtype(f"f{size}")
-    shift = word.type(8 * size - bits)
+    if dtype == np.float64:
+        word, signed, working = np.uint64, np.int64, np.float64
+    else:
+        word, signed, working = np.uint32, np.int32, np.float32
+    shift = word(word(0).nbytes * 8 - bits)
 
     def values_of(words: Array) -> Array:
         values = (words.view(word) >> shift).view(signed).astype(working)
@@ -143,7 +145,7 @@ def uniform(
         values += start
         return xp.minimum(values, last, out=values)
 
-    return _draw(xp, generator, shape, dtype, size // 4, values_of, "uniform", start, span, last, bits)
+    return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of, "uniform", start, span, last, bits)
 
 
 def _uniform_bounds(dtype: np.dtype[Any], low: float, high: float) -> tuple[float, float, float]:
