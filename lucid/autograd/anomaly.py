@@ -92,7 +92,7 @@ def explain(error: Exception, node: Node) -> None:
     for each in words[isinstance(error, AnomalyError) :]:
         error.add_note(each)
     for each in words:
-        warn(each, UserWarning)
+        warn(each)
 
 
 def check_grads(node: Node, grads: tuple[Any, ...]) -> None:
@@ -144,10 +144,7 @@ class detect_anomaly(Context):
     @checked
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__()
-        warn(
-            "anomaly detection is on, which makes every op and every backward slower: use it for debugging only",
-            UserWarning,  # the caller of what checks the arguments
-        )
+        warn("anomaly detection is on, which makes every op and every backward slower: use it for debugging only")
         self._anomaly: bool | None = check_nan
 
     def __enter__(self) -> None:

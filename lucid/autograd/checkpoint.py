@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.entry import backward
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.firing import check_callable, hook_name
@@ -24,8 +24,6 @@ from lucid.base.random.generator import get_rng_states
 from lucid.errors import CheckpointError, HookTypeError, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     ContextManager = contextlib.AbstractContextManager[Any]
 
 __all__ = [
@@ -156,9 +154,7 @@ class CheckpointFunction(Function):
         args: list[Any] = []
         for saved, other, needed in zip(ctx.saved_tensors, ctx.others, ctx.needs_input_grad[2:], strict=True):
             alias = other if saved is None else detached(saved)
-            if needed:
-                alias.edge = (accumulator_of(alias), 0)
-            args.append(alias)
+            args.append(as_leaf(alias) if needed else alias)
         aliases = [alias for alias in args if isinstance(alias, TensorBase)]
         reads = Reads(ctx.reads.function, ctx.reads, known=aliases)
         with reads, random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
@@ -275,8 +271,7 @@ def checkpoint(
     if use_reentrant is None:
         warn(
             "checkpoint: use_reentrant was not given and is taken as True: pass use_reentrant=False, which supports "
-            "every way of differentiating, or True",
-            UserWarning,
+            "every way of differentiating, or True"
         )
         use_reentrant = True
     if use_reentrant:
@@ -290,8 +285,7 @@ def checkpoint(
         if thread.state.recording and not any(isinstance(a, TensorBase) and live_edge(a) is not None for a in args):
             warn(
                 "checkpoint: none of the arguments requires grad, so that with use_reentrant=True no gradient comes "
-                "out of it: pass use_reentrant=False",
-                UserWarning,
+                "out of it: pass use_reentrant=False"
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not among(determinism_check, {"default", "none"}):
@@ -338,12 +332,7 @@ def _decorated(settings: dict[str, Any], function: Callable[..., Any]) -> Callab
 
 @checked
 def checkpoint_sequential(
-    functions: Any,
-    segments: int,
-    input: Any,
-    use_reentrant: bool | None = None,
-    *,
-    preserve_rng_state: bool = True,
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, *, preserve_rng_state: bool = True
 ) -> Any:
     """Return the result of a sequence of functions on `input`, each segment but the last checkpointed.
 
@@ -383,10 +372,7 @@ def checkpoint_sequential(
     if not 1 <= segments <= len(steps):
         raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
     if use_reentrant is None:
-        warn(
-            "checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False",
-            UserWarning,
-        )
+        warn("checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False")
         use_reentrant = True
     size = len(steps) // segments
     last = size * (segments - 1)

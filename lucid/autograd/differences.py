@@ -94,16 +94,15 @@ class Point:
             copies.append(numbers(after))
         return copies
 
+    def gradients(self, outputs: list[Any], upstream: list[Any]) -> Any:
+        """Return the gradient of each input, or None, for arrays of upstream gradients."""
+        inputs = [x for _, x in self.moved]
+        return grad(outputs, inputs, list(map(wrap, upstream)), retain_graph=True, allow_unused=True)
+
     def backward(self, upstream: Sequence[Any]) -> list[Any]:
         """Return the gradient of each input for one upstream gradient, or None, for each output."""
         used = [(out, u) for (_, out), u in zip(self.outputs, upstream, strict=True) if u is not None]
-        grads = grad(
-            [out for out, _ in used],
-            [x for _, x in self.moved],
-            [wrap(like(u, out.array)) for out, u in used],
-            retain_graph=True,
-            allow_unused=True,
-        )
+        grads = self.gradients([out for out, _ in used], [like(u, out.array) for out, u in used])
         return [
             np.zeros(x.array.shape, wide(x.array)) if g is None else numbers(g.array)
             for (_, x), g in zip(self.moved, grads, strict=True)
@@ -149,13 +148,8 @@ class Point:
         """Raise unless backward takes None for the gradient of every output, and makes None or zeros of it."""
         must = "its backward must take None for zeros"
         try:
-            grads = grad(
-                [_Undefined.apply(out) for _, out in self.outputs],
-                [x for _, x in self.moved],
-                [wrap(like(np.zeros(out.array.shape), out.array)) for _, out in self.outputs],
-                retain_graph=True,
-                allow_unused=True,
-            )
+            zeros = [like(np.zeros(out.array.shape), out.array) for _, out in self.outputs]
+            grads = self.gradients([_Undefined.apply(out) for _, out in self.outputs], zeros)
         except Exception as error:
             raise GradcheckError(f"backward raised {error!r} where no output has a gradient: {must}") from error
         for (number, _), g in zip(self.moved, grads, strict=True):

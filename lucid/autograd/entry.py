@@ -9,19 +9,18 @@ import numpy as np
 from lucid.arguments import named
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.engine import loop
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.engine.retain import retain_grad
 from lucid.autograd.graph import GradientEdge
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import live_edge
-from lucid.base.arrays import namespace, on, ones_beside, to_device, zeros_beside
+from lucid.base.arrays import Array, namespace, on, ones_beside, to_device, zeros_beside
 from lucid.base.device import device_of
 from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
-    from lucid.base.arrays import Array
 
 
 def edge_of(tensor: Any, role: str) -> Edge:
@@ -55,11 +54,9 @@ def _as_sequence(value: Any, role: str) -> tuple[Any, ...]:
     if type(value) is dict:
         value = cast("dict[Any, Any]", value).values()
     # an array is one value of the wrong type, not a sequence of rows
-    return (
-        (value,)
-        if isinstance(value, TensorBase | GradientEdge) or hasattr(value, "dtype") or not hasattr(value, "__iter__")
-        else (*value,)
-    )
+    if isinstance(value, TensorBase | GradientEdge) or hasattr(value, "dtype") or not hasattr(value, "__iter__"):
+        return (value,)
+    return (*value,)
 
 
 def _seeds(roots: tuple[Any, ...], gradients: Any, *, create_graph: bool) -> list[tuple[Edge, Any]]:
@@ -278,11 +275,16 @@ def grad(
         )
     keep = create_graph if retain_graph is None else retain_graph
     roots = _as_sequence(outputs, "outputs")
+
+    def gradients(grads: Any, keep: bool) -> list[Any]:
+        return _gradients(roots, targets, grads, keep, create_graph, allow_unused, materialize_grads)
+
     if is_grads_batched:
-        grads = () if grad_outputs is None else _as_sequence(grad_outputs, "grad_outputs")
-        results = [*_batched(roots, targets, grads, keep, create_graph, allow_unused, materialize_grads)]
+        *rows, last = _rows_of(grad_outputs)
+        columns = zip(*[gradients(row, True) for row in rows], gradients(last, keep), strict=True)
+        results = [None if column[0] is None else GRAPH.stack(*column, dim=0) for column in columns]
     else:
-        results = _gradients(roots, targets, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+        results = gradients(grad_outputs, keep)
     if type(inputs) is dict:
         return dict(zip(cast("dict[Any, Any]", inputs), results, strict=True))
     return tuple(results)
@@ -315,7 +317,7 @@ def _gradients(
                     )
                 value = wrap(zeros_beside(target.array))
                 if create_graph:
-                    value.edge = accumulator_of(value), 0
+                    as_leaf(value)
             elif not allow_unused:
                 raise GraphError(
                     f"element {index} of inputs was not used in the graph of the outputs: pass allow_unused=True to "
@@ -327,16 +329,9 @@ def _gradients(
     return results
 
 
-def _batched(
-    roots: tuple[Any, ...],
-    targets: tuple[Any, ...],
-    grads: tuple[Any, ...],
-    keep: bool,
-    create_graph: bool,
-    allow_unused: bool | None,
-    materialize_grads: bool,
-) -> tuple[Any, ...]:
-    """Return `grad` for each entry of the leading dimension of `grads`, stacked."""
+def _rows_of(gradients: Any) -> list[tuple[Any, ...]]:
+    """Return the gradients at each index of their leading dimension."""
+    grads = () if gradients is None else _as_sequence(gradients, "grad_outputs")
     sizes = {g.array.shape[0] for g in grads if isinstance(g, TensorBase) and g.array.ndim}
     if len(sizes) != 1:
         raise ShapeError(
@@ -345,9 +340,4 @@ def _batched(
     count = sizes.pop()
     if not count:
         raise ShapeError("grad: is_grads_batched needs grad_outputs of one gradient or more, got a leading size of 0")
-    rows: list[list[Any]] = []
-    for index in range(count):
-        row = tuple(None if g is None else g[index] for g in grads)
-        last = index == count - 1
-        rows.append(_gradients(roots, targets, row, keep or not last, create_graph, allow_unused, materialize_grads))
-    return tuple(None if column[0] is None else GRAPH.stack(*column, dim=0) for column in zip(*rows, strict=True))
+    return [tuple(None if g is None else g[index] for g in grads) for index in range(count)]

@@ -17,9 +17,9 @@ from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.recording.views import View, check_change, detached, live_edge, place_anew
-from lucid.base.arrays import copied, is_array, namespace
+from lucid.base.arrays import Array, copied, is_array, namespace
 from lucid.base.device import device_of
-from lucid.base.dtype import DTYPES
+from lucid.base.dtype import DTYPES, dtype
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
 from lucid.public import publish as _publish
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
-    from lucid.base.dtype import dtype
 
 _FLOATS = frozenset([each.numpy for each in DTYPES.values() if each.is_floating_point or each.is_complex])
 
@@ -270,12 +268,12 @@ class Function(metaclass=_FunctionMeta):
         name = f"{cls.__qualname__}: set_output_grad_dtype"
         if len(dtypes) != len(outputs):
             raise GraphError(f"{name}: expected one dtype for each of {len(outputs)} outputs, got {len(dtypes)}")
-        for index, (dtype, output) in enumerate(zip(dtypes, outputs, strict=True)):
+        for index, (wanted, output) in enumerate(zip(dtypes, outputs, strict=True)):
             takes = (
                 isinstance(output, TensorBase) and id(output) not in no_gradient and output.array.dtype.kind in "fcV"
             )
-            if dtype is not None and not takes:
-                raise GraphError(f"{name}: output {index} gets no gradient: expected None for it, got {dtype}")
+            if wanted is not None and not takes:
+                raise GraphError(f"{name}: output {index} gets no gradient: expected None for it, got {wanted}")
 
     @classmethod
     def _check_dirty(
@@ -309,8 +307,7 @@ class Function(metaclass=_FunctionMeta):
                 if recording:
                     warn(
                         f"{cls.__qualname__}: only inputs should be given to ctx.mark_dirty(): a tensor that is none "
-                        "needs no mark",
-                        UserWarning,
+                        "needs no mark"
                     )
             elif key not in no_gradient:
                 # a view that was taken in no_grad mode needs no gradient itself
@@ -421,12 +418,6 @@ def once_differentiable(function: F) -> F:
     return backward  # pyright: ignore[reportReturnType]
 
 
-__all__ = [
-    "BackwardCFunction",
-    "Function",
-    "FunctionCtx",
-    "InplaceFunction",
-    "once_differentiable",
-]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 _publish(globals())

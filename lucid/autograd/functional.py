@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.modes.state import set_grad_enabled as grad_mode
 from lucid.autograd.products import by_elements, pulled, zeros_of
@@ -41,16 +41,11 @@ def _as_tuple(value: Any, what: str) -> tuple[bool, Tensors]:
 
 def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
     """Return inputs for the function: new tensors that require grad, on the graph under `create_graph`."""
-    joined: list[Any] = []
-    for tensor in inputs:
-        if create_graph and live_edge(tensor) is not None:
-            # a node of its own, so that the gradient is that of this use
-            made = GRAPH.view(tensor, shape=tensor.array.shape)
-        else:
-            made = detached(tensor)
-            made.edge = (accumulator_of(made), 0)
-        joined.append(made)
-    return tuple(joined)
+    # a node of its own on the graph, so that the gradient is that of this use
+    return tuple(
+        GRAPH.view(x, shape=x.array.shape) if create_graph and live_edge(x) is not None else as_leaf(detached(x))
+        for x in inputs
+    )
 
 
 def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_graph: bool) -> Tensors:
@@ -76,16 +71,6 @@ def _outputs(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bo
                 "differentiable way under strict=True"
             )
     return several, outputs
-
-
-def _scalar(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> Tensors:
-    """Return the one output of `func`, of a single element, in a tuple."""
-    several, outputs = _outputs(func, inputs, what, strict=strict)
-    if several:
-        raise GraphError(f"{what}: expected func to return a single Tensor, got a tuple of {len(outputs)}")
-    if outputs[0].array.size != 1:
-        raise GraphError(f"{what}: expected func to return a Tensor with a single element, got {describe(outputs[0])}")
-    return outputs
 
 
 def _vector(v: Any, like: Tensors, several: bool, what: str) -> Tensors:
@@ -204,8 +189,7 @@ def jvp(
         several, outputs = _outputs(func, at, "jvp", strict=strict)
         cotangents = _joined(tuple(zeros_of(o) for o in outputs), create_graph=False)
         grads = pulled(outputs, at, cotangents, create_graph=True)
-        if strict:
-            _filled(grads, at, "jvp", strict=True, create_graph=False)
+        grads = _filled(grads, at, "jvp", strict=strict, create_graph=False)
     with _recorded(create_graph):
         products = pulled(grads, cotangents, vectors, create_graph=create_graph)
         products = _filled(products, outputs, "jvp", strict=strict, create_graph=create_graph)
@@ -326,12 +310,8 @@ def hessian(
     several, _ = _as_tuple(inputs, "hessian: inputs")
 
     def slope(*at: Any) -> Any:
-        (output,) = _scalar(func, at, "hessian", strict=strict)
-        one = wrap(ones_beside(output.array))
-        grads = _filled(
-            pulled((output,), at, (one,), create_graph=True), at, "hessian", strict=strict, create_graph=strict
-        )
-        return grads if several else grads[0]
+        _, slopes = _slopes(func, at, "hessian", strict=strict)
+        return slopes if several else slopes[0]
 
     return jacobian(slope, inputs, create_graph=create_graph, strict=strict)
 
@@ -403,10 +383,11 @@ def _times_hessian(
 
 
 def _slopes(func: Callable[..., Any], at: Tensors, what: str, *, strict: bool) -> tuple[Tensors, Tensors]:
-    """Return the one output of `func`, and its gradient by each input, on the graph."""
-    outputs = _scalar(func, at, what, strict=strict)
-    one = wrap(ones_beside(outputs[0].array))
-    slopes = pulled(outputs, at, (one,), create_graph=True)
-    if strict:
-        _filled(slopes, at, what, strict=True, create_graph=True)
-    return outputs, slopes
+    """Return the one output of `func`, of a single element, and its gradient by each input, on the graph."""
+    several, outputs = _outputs(func, at, what, strict=strict)
+    if several:
+        raise GraphError(f"{what}: expected func to return a single Tensor, got a tuple of {len(outputs)}")
+    if outputs[0].array.size != 1:
+        raise GraphError(f"{what}: expected func to return a Tensor with a single element, got {describe(outputs[0])}")
+    slopes = pulled(outputs, at, (wrap(ones_beside(outputs[0].array)),), create_graph=True)
+    return outputs, _filled(slopes, at, what, strict=strict, create_graph=True)

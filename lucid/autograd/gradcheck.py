@@ -9,7 +9,7 @@ import numpy as np
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.differences import GradcheckError, Point, differentiable, like, random, sequence
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.entry import grad
 from lucid.autograd.modes.state import enable_grad
 from lucid.errors import SettingError, ShapeError, warn
@@ -156,7 +156,7 @@ def gradgradcheck(
         outputs = differentiable(func(*arguments))
     if grad_outputs is None:
         rng = np.random.default_rng(0)
-        upstream = tuple(_random_leaf(rng, out.array) for _, out in outputs)
+        upstream = tuple(as_leaf(wrap(like(random(rng, out.array), out.array))) for _, out in outputs)
     else:
         upstream = sequence(grad_outputs)
     count = len(arguments)
@@ -192,8 +192,7 @@ def _checked_inputs(func: object, arguments: tuple[Any, ...]) -> list[tuple[int,
         if array.dtype not in (np.float64, np.complex128):
             warn(
                 f"gradcheck: input {number} has {describe(x)}; finite differences need float64 or complex128, and will "
-                "likely fail in lower precision",
-                UserWarning,
+                "likely fail in lower precision"
             )
         repeated = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
         if repeated or not getattr(array.flags, "writeable", True):
@@ -202,10 +201,3 @@ def _checked_inputs(func: object, arguments: tuple[Any, ...]) -> list[tuple[int,
                 "its elements cannot be moved one by one: pass a contiguous copy, made by clone()"
             )
     return moved
-
-
-def _random_leaf(rng: np.random.Generator, array: Any) -> Any:
-    """Return a tensor that requires grad, of random numbers in the form of `array`."""
-    tensor = wrap(like(random(rng, array), array))
-    tensor.edge = (accumulator_of(tensor), 0)
-    return tensor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.arguments import among, checked
@@ -27,8 +27,6 @@ from lucid.errors import GraphError, HookError, HookTypeError, SettingError
 from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lucid.autograd.engine.passes import Pass
 
 __all__ = [
@@ -171,10 +169,10 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
 class _Receiver(StandIn):
     """Part of a hook over several tensors, registered on one of them."""
 
-    __slots__ = ("func", "receive")
+    __slots__ = ("receive",)
 
     def __init__(self, func: Callable[..., Any], receive: Callable[[Any], None]) -> None:
-        self.func = func
+        super().__init__(func)
         self.receive = receive
 
     def __call__(self, grad: Any) -> None:

@@ -5,23 +5,19 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.entry import grad
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.views import View, live_edge
-from lucid.base.arrays import zeros_beside
+from lucid.base.arrays import Array, zeros_beside
 
 if TYPE_CHECKING:
     import weakref
     from collections.abc import Callable, Generator, Iterable, Sequence
-
-    from lucid.autograd.base import TensorBase
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
 
 
 def zeros_of(like: TensorBase) -> Any:
@@ -30,12 +26,7 @@ def zeros_of(like: TensorBase) -> Any:
 
 
 def pulled(
-    outputs: Sequence[Any],
-    inputs: Sequence[Any],
-    vectors: Sequence[Any],
-    *,
-    create_graph: bool,
-    keep: bool = False,
+    outputs: Sequence[Any], inputs: Sequence[Any], vectors: Sequence[Any], *, create_graph: bool, keep: bool = False
 ) -> tuple[Any, ...]:
     """Return the gradient of each input from `vectors`, None for all if no output requires grad."""
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and live_edge(o) is not None]
@@ -163,21 +154,15 @@ class Level:
         list of Tensor
             Those of `kept`, what it has returned, as they are on the graph inside.
         """
-        kept = (
-            [
-                wrap_on_graph(tensor.array, edge, version_of(tensor))
-                if hasattr(tensor, "edge") and (edge := live_edge(tensor)) is not None
-                else tensor
-                for tensor in kept
-            ]
-            if self.changed
-            else [*kept]
-        )
+        results = [*kept]
+        for index, tensor in enumerate(results if self.changed else ()):
+            if hasattr(tensor, "edge") and (edge := live_edge(tensor)) is not None:
+                results[index] = wrap_on_graph(tensor.array, edge, version_of(tensor))
         for reference in self.changed:
             tensor = reference()
             if tensor is not None and (edge := tensor.edge) is not None and type(edge[0]) is not AccumulateGrad:
                 tensor.edge = self.leave(tensor).edge
-        return kept
+        return results
 
     def leave(self, tensor: Any) -> Any:
         """Return `tensor` as seen outside: on the graph if grad mode is on and a leaf outside requires its gradient."""

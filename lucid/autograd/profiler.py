@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.autograd.hooks.function_hook import FunctionHook
+from lucid.autograd.hooks.functions import Call, FunctionHook
 from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.autograd.hooks.functions import Call
 
 __all__ = ["emit_nvtx", "record_function"]
 
@@ -24,14 +23,12 @@ F = TypeVar("F", bound="Callable[..., Any]")
 def begin_range(name: str) -> None:
     """Begin a range."""
     # loaded on first use: importing lucid does not need it
-    nvtx: Any = import_module("nvtx")
-    nvtx.push_range(name, domain="lucid")
+    import_module("nvtx").push_range(name, domain="lucid")
 
 
 def end_range() -> None:
     """End the range that began last."""
-    nvtx: Any = import_module("nvtx")
-    nvtx.pop_range(domain="lucid")
+    import_module("nvtx").pop_range(domain="lucid")
 
 
 class record_function:
@@ -119,10 +116,10 @@ class emit_nvtx(FunctionHook):
 
     def before(self, call: Call) -> None:
         """Begin a range."""
-        shapes = (
-            [tuple(x.array.shape) for x in call.inputs if isinstance(x, TensorBase)] if self.record_shapes else None
-        )
-        begin_range(call.name if shapes is None else f"{call.name} {shapes}")
+        name = call.name
+        if self.record_shapes:
+            name = f"{name} {[tuple(x.array.shape) for x in call.inputs if isinstance(x, TensorBase)]}"
+        begin_range(name)
 
     def after(self, call: Call, output: Any) -> None:
         """End the range."""

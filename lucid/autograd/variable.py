@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.node import as_leaf
 from lucid.autograd.engine.running import queue_callback
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.recording.views import detached
@@ -59,9 +59,7 @@ class Variable(metaclass=_VariableMeta):
                 f"Variable: data: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor"
             )
         made = detached(data)
-        if requires_grad and check_bool(requires_grad, "requires_grad"):
-            made.edge = (accumulator_of(made), 0)
-        return made
+        return as_leaf(made) if requires_grad and check_bool(requires_grad, "requires_grad") else made
 
 
 _publish(globals(), Variable="lucid.autograd")

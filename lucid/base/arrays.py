@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,10 +26,6 @@ from lucid.base.dtype import (
 from lucid.base.foreign.reading import check_unmasked, read
 from lucid.base.functions import cupy_functions
 from lucid.errors import DeviceError, DtypeError, NumberRangeError, ShapeError
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
@@ -232,8 +228,7 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     """
     source = _as_array(data)
     if source is None:
-        array = _from_sequence(data, None if dtype is None else as_dtype(dtype))
-        return to_device(array, device)
+        return to_device(_from_sequence(data, None if dtype is None else as_dtype(dtype)), device)
     if dtype is None:
         wanted = dtype_of(source)
     elif source.dtype.kind in "biufc" or source.dtype == bfloat16.numpy:

@@ -133,14 +133,8 @@ bool_ = _make(np.bool_, _BOOL, is_signed=False)
 complex64 = _make(np.complex64, _COMPLEX)
 complex128 = _make(np.complex128, _COMPLEX)
 
-DTYPES: Mapping[str, dtype] = MappingProxyType(
-    {
-        d.name: d
-        for d in (
-            bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128,
-        )
-    }
-)  # fmt: skip
+_ALL = bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128
+DTYPES: Mapping[str, dtype] = MappingProxyType({d.name: d for d in _ALL})
 """Every dtype by its name, from the lowest category to the highest."""
 
 ALIASES: Mapping[str, dtype] = MappingProxyType(
@@ -152,14 +146,9 @@ ALIASES: Mapping[str, dtype] = MappingProxyType(
 """PyTorch's second names. ``lucid.float`` and ``lucid.int`` are these, unlike Python's ``float`` and ``int``."""
 
 _REAL = {complex64: float32, complex128: float64}
-_BY_NUMPY: dict[np.dtype[Any], dtype] = {d.numpy: d for d in DTYPES.values()}
-_BY_SCALAR_TYPE: dict[type, dtype] = {
-    bool: bool_,
-    int: int64,
-    float: float64,
-    complex: complex128,
-    **{d.numpy.type: d for d in DTYPES.values()},
-}
+_BY_NUMPY: dict[np.dtype[Any], dtype] = {d.numpy: d for d in _ALL}
+_BY_SCALAR_TYPE: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
+_BY_SCALAR_TYPE.update({d.numpy.type: d for d in _ALL})
 _SUPPORTED = ", ".join(DTYPES)
 
 _default = float32
@@ -230,6 +219,7 @@ def as_dtype(spec: Any) -> dtype:
     """
     if type(spec) is dtype:
         return spec
+    match: dtype | None = None
     if isinstance(spec, str):
         name = spec.removeprefix("lucid.")
         match = DTYPES.get(name) or ALIASES.get(name)
@@ -237,8 +227,6 @@ def as_dtype(spec: Any) -> dtype:
         match = _BY_NUMPY.get(cast("np.dtype[Any]", spec))
     elif isinstance(spec, type):
         match = _BY_SCALAR_TYPE.get(spec)
-    else:
-        match = None
     if match is None:
         raise unfit(cast("object", spec), f"a dtype of lucid ({_SUPPORTED})", "dtype", DtypeError)
     return match
@@ -292,7 +280,7 @@ def _join(a: dtype, b: dtype) -> dtype:
     return high
 
 
-_PROMOTION = {a: {b: _join(a, b) for b in DTYPES.values()} for a in DTYPES.values()}
+_PROMOTION = {a: {b: _join(a, b) for b in _ALL} for a in _ALL}
 
 
 def promote_types(a: object, b: object) -> dtype:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _NUMBERS = frozenset((bool, int, float))
-_MAKING = frozenset(("empty", "full", "ones", "zeros"))
-_FORGETFUL = frozenset(("clip", "tril", "triu", "where"))
-_LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
 
 class _Functions:
@@ -35,14 +32,8 @@ class _Functions:
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(self._module, name)
-        if name in _FORGETFUL:
-            function = _keeping(function)
-        elif name in _LOGICAL:
-            function = _of_complex(function)
-        elif name in _MAKING:
-            function = _sized(function)
-        elif name == "broadcast_to":
-            function = _sized_view(function)
+        if (mended := _MENDED.get(name)) is not None:
+            function = mended(function)
         setattr(self, name, function)
         return function
 
@@ -87,6 +78,12 @@ def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return decides
 
 
+_MENDED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    **dict.fromkeys(("clip", "tril", "triu", "where"), _keeping),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _of_complex),
+    **dict.fromkeys(("empty", "full", "ones", "zeros"), _sized),
+    "broadcast_to": _sized_view,
+}
 _functions_of = functools.cache(_Functions)
 
 

@@ -137,9 +137,8 @@ def is_gpu_array(x: object) -> bool:
     """Whether ``x`` is a CuPy array, told without importing CuPy: until it is loaded, nothing can be one."""
     if _module is not None:
         return isinstance(x, _module.ndarray)
-    module = sys.modules.get("cupy")
     # A module that is still being imported has no ndarray yet, and then no array exists.
-    kind = getattr(module, "ndarray", None)
+    kind = getattr(sys.modules.get("cupy"), "ndarray", None)
     return kind is not None and isinstance(x, kind)
 
 

@@ -3,7 +3,7 @@
 Nothing else tells that a rule's result is also a saved tensor, or what a hook, another leaf or the user has kept. The
 count includes what the code that asks holds itself. That is no constant to be counted by hand, which a variable more
 would make wrong in silence: what a lone object gives is measured here, at import, by the same question, and in the
-engine's loop by `lucid.autograd.engine.taking_over`.
+engine's loop by `lucid.autograd.engine.loop`.
 """
 
 from __future__ import annotations

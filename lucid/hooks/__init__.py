@@ -14,13 +14,12 @@ after an error: a model is then as before.
 from lucid.autograd.hooks.context import HookContext
 from lucid.hooks.captured import Captured
 from lucid.hooks.capturing import capture
-from lucid.hooks.counting import counting
 from lucid.hooks.editing import edit
 from lucid.hooks.explaining import explain
 from lucid.hooks.functions import Call, FlopHook, FunctionHook, MemoryHook, PrintHook, TimerHook
 from lucid.hooks.guarding import NotFiniteError, guard
 from lucid.hooks.leaking import Leak, leaks
-from lucid.hooks.listing import Row, Table, table
+from lucid.hooks.listing import Row, Table, counting, table
 from lucid.hooks.points import parameters, points
 from lucid.hooks.scoping import HookGroup, scope
 from lucid.hooks.stepping import step_in_backward

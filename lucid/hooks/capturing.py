@@ -115,14 +115,13 @@ class capture(tool):
         if model is None and not self._taps:
             raise SettingError("capture: expected a model, or taps=, got neither")
         self._modules = {} if model is None else called(model, pattern)
+        self._last: Module | None = None
         if stop_at is not None:
             if model is None or type(stop_at) is not str:
                 raise unfit(stop_at, "the path of a module of a model", "stop_at")
             if "grad" in self._what:
                 raise SettingError("capture: stop_at: a forward that ends early has no gradients; leave one out")
-            self._last: Module | None = next(iter(called(model, stop_at).values()))
-        else:
-            self._last = None
+            self._last = next(iter(called(model, stop_at).values()))
         self._how = {"detach": detach, "device": device, "dtype": dtype}
         self._listener = Listener("capture", self._taps, self._tapped)
         if folder is not None and not detach:

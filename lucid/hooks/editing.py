@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
@@ -17,8 +17,6 @@ from lucid.hooks.taps import Listener
 from lucid.nn.hooking.own_output import Beginning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.nn.module.module import Module
 
     Change = Callable[[Any], Any]
@@ -92,13 +90,8 @@ class edit(tool):
         taps: Mapping[str, Change] | None = None,
     ) -> None:
         super().__init__()
-        for name, changes in (
-            ("outputs", outputs),
-            ("inputs", inputs),
-            ("grads", grads),
-            ("parameters", parameters),
-            ("taps", taps),
-        ):
+        edits = {"outputs": outputs, "inputs": inputs, "grads": grads, "parameters": parameters, "taps": taps}
+        for name, changes in edits.items():
             if changes is not None and not isinstance(changes, Mapping):
                 raise unfit(changes, "a dictionary of patterns to functions", name)
             for pattern, change in (changes or {}).items():

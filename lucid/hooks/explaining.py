@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.hooks.firing import EveryStep, StandIn
+from lucid.autograd.hooks.firing import EveryStep, StandIn, stand_ins
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.hooks.listing import node_path, table
+from lucid.hooks.listing import Row, node_path, table
 from lucid.nn.hooks import Hook
 from lucid.nn.module.module import Module
 from lucid.nn.module.paths import module_path
@@ -18,7 +18,6 @@ from lucid.nn.module.paths import module_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lucid.hooks.listing import Row
 
 # In the order in which a call and its backward pass come to them; those of all modules before the module's own.
 KINDS = ("forward pre-hook", "forward hook", "output hook", "backward pre-hook", "backward hook")
@@ -82,33 +81,25 @@ def _of_module(module: Module) -> Iterator[str]:
 
 def _why_not(module: Module, row: Row) -> str:
     """Return why a hook of a module will not fire in a call now; nothing if it will."""
-    hook: Any = row.hook()
     if not row.enabled:
         return "it is switched off; set enabled of its row in hooks.table"
-    inner: Any = hook
-    while isinstance(inner, StandIn):
-        owner = getattr(inner, "owner", None)
+    for each in stand_ins(row.hook(), StandIn):
+        owner = getattr(each, "owner", None) if isinstance(each, StandIn) else None
         whose = owner() if callable(owner) else None
         if isinstance(whose, Hook):
             if module.training and not whose.trainexec:
                 return "its Hook does not run in training mode (trainexec)"
             if not module.training and not whose.evalexec:
                 return "its Hook does not run in evaluation mode (evalexec)"
-        inner = getattr(inner, "func", None)
-    if row.kind in BACKWARD:
-        if thread.state.grad_mode.inference or not thread.state.grad_mode.enabled:
-            return "nothing is recorded here, under no_grad or in inference mode"
+    if row.kind in BACKWARD and (thread.state.grad_mode.inference or not thread.state.grad_mode.enabled):
+        return "nothing is recorded here, under no_grad or in inference mode"
     return ""
 
 
 def _remark(row: Row) -> str:
     """Return the remark on a hook; empty for most."""
-    inner: Any = row.hook()
-    while isinstance(inner, StandIn):
-        if isinstance(inner, EveryStep):
-            return ", also in each replay of a captured step"
-        inner = getattr(inner, "func", None)
-    return ""
+    every_step = any(isinstance(each, EveryStep) for each in stand_ins(row.hook(), StandIn))
+    return ", also in each replay of a captured step" if every_step else ""
 
 
 def _of_tensor(tensor: TensorBase) -> Iterator[str]:

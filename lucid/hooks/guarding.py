@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
-from lucid.autograd.engine.node import AccumulateGrad, sequences
-from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
+from lucid.autograd.engine.node import AccumulateGrad, Node, sequences
+from lucid.autograd.hooks.functions import Call, FunctionHook, outputs_of
 from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
@@ -22,8 +22,6 @@ from lucid.hooks.watching import watching
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
 
@@ -103,19 +101,11 @@ class guard(watching):
             module.register_forward_hook(self._hook(path))
         if self._ops is not None:
             super()._begin()
-            self._ops.__enter__()
 
     def _call_begins(self, path: str, module: Module) -> str:
         return path
 
-    def __exit__(self, *exception: object) -> bool | None:
-        if self._ops is not None and self._ops.undo:
-            self._ops.__exit__(None, None, None)
-        return super().__exit__(*exception)
-
     def _hook(self, path: str) -> Any:
-        backward = self._backward
-
         where = f"{path or 'the model'} ({type(self._modules[path]).__name__})"
         of_gradient = partial(check, path=path, what="gradient", where=f"the output of {where}")
 
@@ -128,7 +118,7 @@ class guard(watching):
                     return  # what a module only hands on has been looked at
                 self._last = weakref.ref(tensor), counter[0]
             check(tensor, path, "output", where)
-            if backward:
+            if self._backward:
                 self._hook_gradient(tensor, of_gradient)
 
         def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> None:

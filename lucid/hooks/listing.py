@@ -1,11 +1,11 @@
-"""Every registered hook with its place: a table that switches hooks off and takes them off."""
+"""Every registered hook with its place: a table that switches hooks off, takes them off, and counts their calls."""
 
 from __future__ import annotations
 
 import fnmatch
 import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
@@ -14,10 +14,10 @@ from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import Counted, hook_name, without
 from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.owning import KINDS
-from lucid.autograd.hooks.registration import HookList, changing
+from lucid.autograd.hooks.registration import Caller, HookList, Registration, changing
 from lucid.autograd.recording.views import live_edge
 from lucid.hooks.points import matches
-from lucid.hooks.printing import cells, printed
+from lucid.hooks.printing import printed, rich_table
 from lucid.hooks.scoping import take_off
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
@@ -25,11 +25,8 @@ from lucid.optim.base import stepping
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.table import Table as RichTable
 
-    from lucid.autograd.hooks.registration import Caller, Registration
     from lucid.autograd.hooks.table import HookTable
 
 # Tables that say more about the hooks of another.
@@ -72,18 +69,7 @@ class Row(Handle):
         Microseconds of the host that these calls took.
     """
 
-    __slots__ = (
-        "_caller",
-        "_container",
-        "_count",
-        "_key",
-        "_name",
-        "_registration",
-        "kind",
-        "number",
-        "path",
-        "tags",
-    )
+    __slots__ = ("_caller", "_container", "_count", "_key", "_name", "_registration", "kind", "number", "path", "tags")
 
     def __init__(self, path: str, kind: str, number: int, hook: Any, container: Any, key: int) -> None:
         self.path = path
@@ -93,10 +79,8 @@ class Row(Handle):
         self._count: Counted | None = None
         self._container = weakref.ref(container)
         self._key = key
-        if isinstance(container, HookList):
-            registration: Registration | None = container.registrations[number]
-        else:
-            registration = container.registrations.get(key)
+        in_list = isinstance(container, HookList)
+        registration: Any = container.registrations[number] if in_list else container.registrations.get(key)
         self._registration = None if registration is None else weakref.ref(registration)
         self._caller: Caller | None = None if registration is None else registration.caller
         self.tags: tuple[str, ...] = () if registration is None else registration.tags
@@ -120,9 +104,8 @@ class Row(Handle):
             return None
         if not isinstance(container, HookList):
             return (container, self._key) if self._key in container else None
-        registration = self.registration()
-        places = [at for at, each in enumerate(container.registrations) if each is registration]
-        return (container, places[0]) if places else None
+        index = container.index_of(self.registration())
+        return None if index is None else (container, index)
 
     def registration(self) -> Registration | None:
         """Return the record of the hook's registration; None once it is off, or without a record."""
@@ -182,14 +165,7 @@ class Table(Sequence[Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def filter(
-        self,
-        path: str = "**",
-        kind: str = "*",
-        name: str = "*",
-        file: str = "*",
-        tag: str = "*",
-    ) -> Table:
+    def filter(self, path: str = "**", kind: str = "*", name: str = "*", file: str = "*", tag: str = "*") -> Table:
         """Return the table of the rows that match all of these.
 
         Parameters
@@ -207,10 +183,10 @@ class Table(Sequence[Row]):
 
         def fits(row: Row) -> bool:
             return (
-                (path == "**" or matches(row.path, path))
-                and (kind == "*" or fnmatch.fnmatchcase(row.kind, kind))
-                and (name == "*" or fnmatch.fnmatchcase(row.name.partition(" (")[0], name))
-                and (file == "*" or fnmatch.fnmatchcase(row.file, file))
+                matches(row.path, path)
+                and fnmatch.fnmatchcase(row.kind, kind)
+                and fnmatch.fnmatchcase(row.name.partition(" (")[0], name)
+                and fnmatch.fnmatchcase(row.file, file)
                 and (tag == "*" or any(fnmatch.fnmatchcase(each, tag) for each in row.tags))
             )
 
@@ -238,14 +214,11 @@ class Table(Sequence[Row]):
 
     def __rich__(self) -> RichTable:
         """Return the table for rich."""
-        from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
-
-        rows = self.to_dicts()
-        made = Rich(*(rows[0] if rows else COLUMNS))
-        for row in rows:
-            made.add_row(*cells(*["" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
-                                  for value in row.values()]))  # fmt: skip
-        return made
+        dicts = self.to_dicts()
+        columns = list(dicts[0]) if dicts else COLUMNS
+        # of numbers microseconds alone are shown by thousands
+        rows = [[v if v is None or isinstance(v, float) else str(v) for v in each.values()] for each in dicts]
+        return rich_table(columns, rows, columns)
 
     def __str__(self) -> str:
         return printed(self)
@@ -311,16 +284,14 @@ def node_path(node: Node) -> str:
 def _of_graph(tensor: Any) -> Iterator[Row]:
     """Yield the rows of all nodes of a tensor's graph, in the order of a pass."""
     edge = live_edge(tensor)
-    waiting, seen = [] if edge is None else [edge[0]], set[Node]()
-    nodes: list[Node] = []
+    # in the order in which they are found
+    waiting, seen = [] if edge is None else [edge[0]], dict[Node, None]()
     while waiting:
         node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        nodes.append(node)
-        waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
-    for node in sorted(nodes, key=lambda node: -node.sequence):
+        if node not in seen:
+            seen[node] = None
+            waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
+    for node in sorted(seen, key=lambda node: -node.sequence):
         yield from rows_of_node(node_path(node), node)
 
 
@@ -376,3 +347,51 @@ def table(*objects: Module | TensorBase | Optimizer) -> Table:
         for path, shared in shared_tables():
             rows += _of_table(path, shared)
     return Table(rows)
+
+
+class counting:
+    """A block that counts the calls of hooks; its value, after ``as``, is their table, with calls and times.
+
+    Parameters
+    ----------
+    *objects : Module, Tensor or Optimizer
+        As for `table`: the hooks on them as the block begins. What is registered later is not counted.
+
+    Raises
+    ------
+    ArgumentError
+        If an object is none of these.
+
+    Notes
+    -----
+    A hook that is counted has another in its place, which calls it: none costs anything outside of such blocks.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks, nn
+    >>> model = nn.Linear(2, 2)
+    >>> handle = model.register_forward_hook(lambda module, args, output: None)
+    >>> with hooks.counting(model) as found:
+    ...     for _ in range(3):
+    ...         _ = model(lucid.ones(1, 2))
+    ...     handle.calls
+    3
+    >>> found[0].calls, handle.calls
+    (3, None)
+    """
+
+    def __init__(self, *objects: Module | TensorBase | Optimizer) -> None:
+        self._objects = objects
+        self._tables: list[Table] = []
+
+    def __enter__(self) -> Table:
+        rows = table(*self._objects)
+        self._tables.append(rows)
+        for row in rows:
+            row.begin_counting()
+        return rows
+
+    def __exit__(self, *exception: object) -> None:
+        for row in self._tables.pop():
+            row.end_counting()

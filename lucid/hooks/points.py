@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lucid.arguments import unfit
@@ -12,8 +12,6 @@ from lucid.errors import SettingError
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.nn.parameter import Parameter
 
 T = TypeVar("T")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from rich.table import Table as RichTable
     from rich.text import Text
 
 WIDTH = 160
@@ -25,3 +28,15 @@ def cells(*texts: str) -> list[Text]:
     from rich.text import Text  # noqa: PLC0415  # as above
 
     return [Text(text) for text in texts]
+
+
+def rich_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], words: Container[str]) -> RichTable:
+    """Return a table for rich, its numbers by thousands and flush right, but for columns of `words`."""
+    from rich.table import Table  # noqa: PLC0415  # as above
+
+    made = Table()
+    for column in columns:
+        made.add_column(column, justify="left" if column in words else "right")
+    for row in rows:
+        made.add_row(*cells(*["" if v is None else v if isinstance(v, str) else f"{v:,.0f}" for v in row]))
+    return made

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lucid.arguments import unfit
 from lucid.autograd.engine.retain import register_hook
-from lucid.autograd.hooks.registration import Caller, HookList, Registrations, changing, scopes
+from lucid.autograd.hooks.registration import Caller, HookList, Registration, Registrations, changing, scopes
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import HookError
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lucid.autograd.base import TensorBase
-    from lucid.autograd.hooks.registration import Registration
 
 
 def take_off(registration: Registration) -> None:
@@ -22,7 +21,8 @@ def take_off(registration: Registration) -> None:
     with changing:
         container = registration.container()
         if isinstance(container, HookList):
-            container.take_registered(registration)
+            if (index := container.index_of(registration)) is not None:
+                container.take(index)
         elif container is not None:
             for table in (container, *[mark() for mark in registration.marks]):
                 if table is not None and registration.key in table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
@@ -14,8 +14,6 @@ from lucid.nn.module.module import Module
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.tensor import Tensor
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import TypeAlias
 
+    from lucid.autograd.hooks.functions import FunctionHook
     from lucid.nn.module.module import Module
 
     Handled: TypeAlias = tuple[BaseException | None, TracebackType | None]
@@ -50,6 +51,8 @@ class watching(tool):
     keyboard interrupt, calls no hook.
     """
 
+    _ops: FunctionHook | None = None  # what is told of the ops in the block
+
     def __init__(self, modules: dict[str, Module]) -> None:
         super().__init__()
         # what a block has found outlives the model
@@ -62,8 +65,12 @@ class watching(tool):
         for path, module in self._modules.items():
             module.register_forward_pre_hook(partial(self._enter, path), prepend=True)
             module.register_forward_hook(self._leave, always_call=True)
+        if self._ops is not None:
+            self._ops.__enter__()
 
     def __exit__(self, *exception: object) -> bool | None:
+        if self._ops is not None and self._ops.undo:
+            self._ops.__exit__(None, None, None)
         super().__exit__(*exception)
         while self._calls:
             self._call_ends(self._calls.pop()[1])

@@ -7,26 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, version_of, wrap
-from lucid.autograd.engine.node import AccumulateGrad, accumulator_of
+from lucid.autograd.engine.node import AccumulateGrad, Node, accumulator_of
 from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_grad
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import detached, live_edge
 from lucid.base.capture import captures, changes, note_assigned
-from lucid.base.device import CPU, device_of
-from lucid.base.dtype import dtype_of
+from lucid.base.device import CPU, device, device_of
+from lucid.base.dtype import dtype, dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError, warn
-from lucid.ops.base.formats import strided
+from lucid.ops.base.formats import layout, strided
 from lucid.tensor.layout import Size, size_of
 
 if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import Callable
 
-    from lucid.autograd.engine.node import Node
-    from lucid.base.device import device
-    from lucid.base.dtype import dtype
-    from lucid.ops.base.formats import layout
     from lucid.tensor import Tensor
 
 
@@ -215,8 +211,7 @@ class Attributes(TensorBase):
         if edge is not None and type(edge[0]) is not AccumulateGrad and not retains_grad(self):
             warn(
                 "the .grad attribute of a Tensor that is not a leaf is being accessed: backward fills it only for "
-                "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad",
-                UserWarning,
+                "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad"
             )
         return None
 

@@ -9,9 +9,9 @@ import numpy as np
 from lucid.autograd.base import TensorBase, registered, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
-from lucid.base.arrays import asarray, namespace, on, to_device
+from lucid.base.arrays import Array, asarray, namespace, on, to_device
 from lucid.base.capture import captures, check_not_capturing
-from lucid.base.device import as_device, device, device_of
+from lucid.base.device import Device, as_device, device, device_of
 from lucid.base.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
@@ -280,25 +278,6 @@ def tolist(self: Tensor) -> Any:
     return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
 
 
-def filled(
-    self: Tensor,
-    size: object,
-    value: object,
-    dtype: Dtype | None = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Return a tensor of one value; dtype and device are this tensor's unless they are given."""
-    made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
-    target = device_of(self.array) if device is None else as_device(device)
-    shape = shape_of((size,), "new tensor", made_of.numpy)
-    number = to_device(asarray(as_scalar(value, "fill_value"), made_of, "cpu"), target)
-    xp = namespace(number)
-    with on(number):
-        made: Any = wrap(xp.full(shape, number, made_of.numpy))
-    return made.requires_grad_(requires_grad)
-
-
 def new(self: Tensor, *arguments: Any) -> Tensor:
     """Return a tensor of sizes or data, as ``Tensor(...)`` does, in the dtype and on the device of this one.
 
@@ -322,7 +301,7 @@ def new_zeros(
     >>> lucid.ones(1, dtype=lucid.float64).new_zeros(2)
     tensor([0., 0.], dtype=lucid.float64)
     """
-    return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
+    return new_full(self, sizes_in(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_ones(
@@ -336,7 +315,7 @@ def new_ones(
     >>> lucid.zeros(1, dtype=lucid.int64).new_ones((2,))
     tensor([1, 1])
     """
-    return filled(self, sizes_in(size), 1, dtype, device, requires_grad)
+    return new_full(self, sizes_in(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_empty(
@@ -350,7 +329,7 @@ def new_empty(
     >>> lucid.ones(1).new_empty(2, 3).shape
     lucid.Size([2, 3])
     """
-    return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
+    return new_full(self, sizes_in(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_full(
@@ -370,7 +349,14 @@ def new_full(
     >>> lucid.ones(1).new_full((2,), 3)
     tensor([3., 3.])
     """
-    return filled(self, size, fill_value, dtype, device, requires_grad)
+    made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
+    target = device_of(self.array) if device is None else as_device(device)
+    shape = shape_of((size,), "new tensor", made_of.numpy)
+    number = to_device(asarray(as_scalar(fill_value, "fill_value"), made_of, "cpu"), target)
+    xp = namespace(number)
+    with on(number):
+        made: Any = wrap(xp.full(shape, number, made_of.numpy))
+    return made.requires_grad_(requires_grad)
 
 
 def new_tensor(

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of, mark_inference
 from lucid.autograd.engine.node import accumulator_of
-from lucid.base.arrays import copied, to_device
+from lucid.base.arrays import Array, copied, to_device
 from lucid.base.device import device_of
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -46,10 +45,7 @@ def shallow_copy(self: Tensor) -> Tensor:
         If the tensor is no leaf.
     """
     check_leaf(self, "the copy protocol")
-    made = rebuild(type(self), self.array, str(device_of(self.array)), self.requires_grad, {})
-    for name, value in vars(self).items():
-        setattr(made, name, value)
-    return made
+    return rebuild(type(self), self.array, str(device_of(self.array)), self.requires_grad, vars(self))
 
 
 def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -82,5 +78,4 @@ def reduce(self: Tensor) -> tuple[Any, ...]:
     """
     check_leaf(self, "pickling")
     array = to_device(self.array, "cpu")
-    attributes = dict(vars(self))
-    return rebuild, (type(self), array, str(device_of(self.array)), self.requires_grad, attributes)
+    return rebuild, (type(self), array, str(device_of(self.array)), self.requires_grad, dict(vars(self)))

@@ -100,16 +100,13 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
 
 def on_one_device(args: tuple[Any, ...], *, strong: bool = False) -> tuple[Any, ...]:
     """Return operands, NumPy's numbers as tensors on the device of the first tensor; all of them if `strong`."""
-    return tuple(
-        [
-            x
-            if isinstance(x, TensorBase)
-            else operand(x, next(tensors_in(args)))
-            if is_number_of_numpys(x, strong=strong)
-            else as_operand(x)
-            for x in args
-        ]
-    )
+
+    def converted(x: Any) -> Any:
+        if isinstance(x, TensorBase):
+            return x
+        return operand(x, next(tensors_in(args))) if is_number_of_numpys(x, strong=strong) else as_operand(x)
+
+    return tuple(map(converted, args))
 
 
 def is_number_of_numpys(value: object, *, strong: bool) -> bool:

@@ -14,16 +14,9 @@ from lucid.autograd.engine.retain import expect_form
 from lucid.autograd.hooks.functions import in_positions, seen, seen_as_one
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import inference_mode, intercepted, thread, unusual
-from lucid.autograd.recording.namespace import PRIMITIVES
+from lucid.autograd.recording.namespace import PRIMITIVES, Namespace
 from lucid.autograd.recording.primitive import primitive
-from lucid.autograd.recording.views import (
-    before_change,
-    change_in_place,
-    check_change,
-    live_edge,
-    memory_error,
-    rebase,
-)
+from lucid.autograd.recording.views import before_change, change_in_place, check_change, live_edge, memory_error, rebase
 from lucid.base import gpu
 from lucid.base.device import device_of
 from lucid.base.dtype import can_cast, dtype_of
@@ -43,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 

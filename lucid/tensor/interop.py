@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from importlib import import_module
-from types import MethodType
+from types import FrameType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +15,13 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base.arrays import asarray, to_device
 from lucid.base.capture import check_not_capturing
-from lucid.base.device import as_device, device_of
+from lucid.base.device import Device, as_device, device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
-    from types import FrameType, ModuleType
-
-    from lucid.base.device import Device
     from lucid.tensor import Tensor
 
 
@@ -311,6 +309,10 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     return interface
 
 
+PROTOCOLS = "lucid.tensor.numpy_calls.protocols"
+"""What knows the rules of NumPy's functions."""
+
+
 class UfuncProtocol:
     """`__array_ufunc__`, looked up by NumPy on the class of an operand, and by CuPy's operators on the operand itself.
 
@@ -318,14 +320,12 @@ class UfuncProtocol:
     ``x.__radd__(a)``, whether or not it requires grad. In-place ones ask nobody and call the ufunc.
     """
 
-    def __init__(self, module: str, name: str) -> None:
-        self.place = module, name
-        self.function: Any = None
+    @functools.cached_property
+    def function(self) -> Any:
+        """The function, imported when it is first asked for."""
+        return import_module(PROTOCOLS).ufunc_call
 
     def __get__(self, tensor: Tensor | None, owner: type) -> Any:
-        function = self.function
-        if function is None:
-            function = self.function = getattr(import_module(self.place[0]), self.place[1])
         if tensor is None:
-            return function
-        return MethodType(function, tensor) if type(tensor.array) is np.ndarray else None
+            return self.function
+        return MethodType(self.function, tensor) if type(tensor.array) is np.ndarray else None

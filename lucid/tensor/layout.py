@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, cast, overload
 
 from lucid.arguments import unfit
@@ -24,8 +24,6 @@ from lucid.ops.base.promotion import array_of
 from lucid.ops.base.strided import address_of, offset_of, strides_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lucid.tensor import Tensor
 
 

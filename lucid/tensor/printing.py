@@ -10,8 +10,8 @@ import numpy as np
 from lucid.arguments import checked
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.recording.views import live_edge
-from lucid.base.arrays import to_device
-from lucid.base.device import device_of
+from lucid.base.arrays import Array, to_device
+from lucid.base.device import CPU, device_of
 from lucid.base.dtype import bool_, dtype_of, get_default_dtype, int64
 from lucid.errors import InplaceError, SettingError
 from lucid.tensor.conversion import item
@@ -19,7 +19,6 @@ from lucid.tensor.conversion import item
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -97,9 +96,8 @@ def number_format(values: np.ndarray[Any, Any]) -> tuple[int, Callable[[Any], st
         return width, lambda value: str(value).rjust(width)
     sized = values[np.isfinite(values) & (values != 0)].astype(np.float64)
     digits = _options.precision
-    if not sized.size:
-        whole, scientific = True, False
-    else:
+    whole, scientific = True, False
+    if sized.size:
         magnitudes = np.abs(sized)
         low, high = float(magnitudes.min()), float(magnitudes.max())
         whole = bool((sized == np.ceil(sized)).all())
@@ -188,12 +186,11 @@ def describe_tensor(self: Tensor) -> str:
     dtype = dtype_of(array)
     prefix = "tensor("
     text = prefix + body(array, len(prefix))
-    expected = {get_default_dtype()} if not array.size else {get_default_dtype(), int64, bool_}
-    if array.size:
-        expected.add(get_default_dtype().to_complex())
+    default = get_default_dtype()
+    expected = {default, default.to_complex(), int64, bool_} if array.size else {default}
     suffixes: list[str] = []
-    if device_of(array).type != "cpu":
-        suffixes.append(f"device='{device_of(array)}'")
+    if (device := device_of(array)) is not CPU:
+        suffixes.append(f"device='{device}'")
     if not array.size and array.ndim != 1:
         suffixes.append(f"size={tuple(array.shape)}")
     if dtype not in expected:
@@ -204,8 +201,7 @@ def describe_tensor(self: Tensor) -> str:
         edge = None
         suffixes.append("grad_fn=<Invalid>")
     if edge is not None:
-        leaf = type(edge[0]) is AccumulateGrad
-        suffixes.append("requires_grad=True" if leaf else f"grad_fn=<{edge[0].name()}>")
+        suffixes.append("requires_grad=True" if type(edge[0]) is AccumulateGrad else f"grad_fn=<{edge[0].name()}>")
     used = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if used + len(suffix) + 2 > _options.linewidth:

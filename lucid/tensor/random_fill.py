@@ -12,8 +12,7 @@ from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.state import intercepted, thread
-from lucid.base import gpu
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace, on
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.random.draws import bernoulli, exponential, normal, randint, uniform
@@ -27,7 +26,6 @@ from lucid.tensor.inplace import check_target, copy_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.base.arrays import Array
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
@@ -35,21 +33,18 @@ if TYPE_CHECKING:
 WHOLE = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 
 
-def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[[Generator, Any], Array]) -> Tensor:
-    """Return the tensor after `draw`, given the generator and the array module, has made its new values.
+def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[..., Array]) -> Tensor:
+    """Return the tensor after ``draw(generator, shape, dtype, xp=xp)`` has made its new values.
 
     A generator of another kind of device raises a DeviceError.
     """
     if intercepted and thread.state.function_hooks:
-        again: Any = functools.partial(filled, name, generator=generator, draw=draw)
-        return seen(name, again, (self,), {})
+        return seen(name, functools.partial(filled, name, generator=generator, draw=draw), (self,), {})
     check_target(self)
     array = self.array
     chosen = stream_for(name, generator, device_of(array))
-    if type(array) is np.ndarray:
-        return copy_(self, wrap(thread.state.quiet(draw, chosen, np)))
-    with gpu.use_device(gpu.device_index(array)):
-        return copy_(self, wrap(thread.state.quiet(draw, chosen, namespace(array))))
+    with on(array):
+        return copy_(self, wrap(thread.state.quiet(draw, chosen, array.shape, array.dtype, xp=namespace(array))))
 
 
 def check_float(self: Tensor, name: str) -> None:
@@ -85,10 +80,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     lucid.Size([2, 3])
     """
     check_float(self, "normal_")
-    array = self.array
-    return filled(
-        "normal_", self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp)
-    )
+    return filled("normal_", self, generator, functools.partial(normal, mean=mean, std=std))
 
 
 @checked
@@ -119,10 +111,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     (True, True)
     """
     check_float(self, "uniform_")
-    array = self.array
-    return filled(
-        "uniform_", self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp)
-    )
+    return filled("uniform_", self, generator, functools.partial(uniform, low=low, high=high))
 
 
 @checked
@@ -152,10 +141,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     True
     """
     check_float(self, "exponential_")
-    array = self.array
-    return filled(
-        "exponential_", self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp)
-    )
+    return filled("exponential_", self, generator, functools.partial(exponential, rate=lambd))
 
 
 @checked
@@ -187,11 +173,11 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     check_float(self, "log_normal_")
     if not std > 0:
         raise SettingError(f"log_normal_: expected std > 0, got {std}")
-    array = self.array
-    wide = accumulation_dtype(array.dtype)
-    return filled(
-        "log_normal_", self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp))
-    )
+
+    def draw(chosen: Generator, shape: tuple[int, ...], dtype: Any, *, xp: Any) -> Array:
+        return xp.exp(normal(chosen, shape, accumulation_dtype(dtype), mean, std, xp))
+
+    return filled("log_normal_", self, generator, draw)
 
 
 @checked
@@ -223,12 +209,10 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     check_float(self, "cauchy_")
     if not sigma > 0:
         raise SettingError(f"cauchy_: expected sigma > 0, got {sigma}")
-    array = self.array
-    wide = accumulation_dtype(array.dtype)
 
-    def draw(chosen: Generator, xp: Any) -> Array:
+    def draw(chosen: Generator, shape: tuple[int, ...], dtype: Any, *, xp: Any) -> Array:
         # a tangent of an angle between -pi / 2 and pi / 2
-        return median + sigma * xp.tan(uniform(chosen, array.shape, wide, -math.pi / 2, math.pi / 2, xp))
+        return median + sigma * xp.tan(uniform(chosen, shape, accumulation_dtype(dtype), -math.pi / 2, math.pi / 2, xp))
 
     return filled("cauchy_", self, generator, draw)
 
@@ -259,18 +243,17 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     >>> bool((lucid.zeros(100).geometric_(0.25) >= 1).all())
     True
     """
-    array = self.array
-    dtype = dtype_of(array)
-    if dtype.is_complex or dtype.name == "bool":
-        raise DtypeError(f"geometric_: expected a tensor of real numbers, got {dtype}")
+    kind = dtype_of(self.array)
+    if kind.is_complex or kind.name == "bool":
+        raise DtypeError(f"geometric_: expected a tensor of real numbers, got {kind}")
     if not 0 < p < 1:
         raise SettingError(f"geometric_: expected 0 < p < 1, got {p}")
-    wide = accumulation_dtype(array.dtype) if dtype.is_floating_point else np.dtype(np.float64)
     rate = -math.log1p(-p)
 
-    def draw(chosen: Generator, xp: Any) -> Array:
-        trials = xp.maximum(xp.ceil(exponential(chosen, array.shape, wide, rate, xp)), 1)
-        return trials if dtype.is_floating_point else xp.minimum(trials, np.iinfo(array.dtype).max).astype(array.dtype)
+    def draw(chosen: Generator, shape: tuple[int, ...], dtype: Any, *, xp: Any) -> Array:
+        wide = accumulation_dtype(dtype) if kind.is_floating_point else np.dtype(np.float64)
+        trials = xp.maximum(xp.ceil(exponential(chosen, shape, wide, rate, xp)), 1)
+        return trials if kind.is_floating_point else xp.minimum(trials, np.iinfo(dtype).max).astype(dtype)
 
     return filled("geometric_", self, generator, draw)
 
@@ -299,14 +282,15 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     >>> lucid.zeros(3).bernoulli_(1.0)
     tensor([1., 1., 1.])
     """
-    shape = self.array.shape
     if isinstance(p, TensorBase):
         check_one_device("bernoulli_", self, p)
-        chance: Array = p.array
-        return filled(
-            "bernoulli_", self, generator, lambda chosen, xp: uniform(chosen, shape, np.float32, xp=xp) < chance
-        )
-    return filled("bernoulli_", self, generator, lambda chosen, xp: bernoulli(chosen, p, shape, xp))
+
+    def draw(chosen: Generator, shape: tuple[int, ...], _: object, *, xp: Any) -> Array:
+        if isinstance(p, TensorBase):
+            return uniform(chosen, shape, np.float32, xp=xp) < p.array
+        return bernoulli(chosen, p, shape, xp)
+
+    return filled("bernoulli_", self, generator, draw)
 
 
 @checked
@@ -337,8 +321,7 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
     >>> int(x.min()) >= 1, int(x.max()) <= 6
     (True, True)
     """
-    array = self.array
-    dtype = dtype_of(array)
+    dtype = dtype_of(self.array)
     if dtype.is_complex:
         raise DtypeError(f"random_: expected a real dtype, got {dtype}")
     if len(bounds) > 2:
@@ -348,7 +331,8 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
     elif dtype.name == "bool":
         least, largest = 0, 1
     else:
-        least, largest = int(np.iinfo(array.dtype).min), int(np.iinfo(array.dtype).max)
+        limits = np.iinfo(self.array.dtype)
+        least, largest = int(limits.min), int(limits.max)
     low = as_int(bounds[0], "bounds") if len(bounds) == 2 and bounds[0] is not None else 0
     high = as_int(bounds[-1], "bounds") if bounds and bounds[-1] is not None else largest + 1
     if not (least <= low < high <= largest + 1):
@@ -356,5 +340,8 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
             f"random_: expected bounds low < high that {dtype} holds exactly, got {low} and {high}; its least is "
             f"{least} and its largest {largest}"
         )
-    whole = np.dtype(np.int64)
-    return filled("random_", self, generator, lambda chosen, xp: randint(chosen, low, high, array.shape, whole, xp))
+
+    def draw(chosen: Generator, shape: tuple[int, ...], _: object, *, xp: Any) -> Array:
+        return randint(chosen, low, high, shape, np.int64, xp)
+
+    return filled("random_", self, generator, draw)

@@ -157,7 +157,7 @@ class Tensor(Methods, InPlaceMethods):
     # ---- other libraries ----
 
     __array__ = interop.to_array
-    __array_ufunc__ = interop.UfuncProtocol("lucid.tensor.numpy_calls.protocols", "ufunc_call")
+    __array_ufunc__ = interop.UfuncProtocol()
     __array_function__ = protocols.function_call
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device

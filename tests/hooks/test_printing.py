@@ -9,7 +9,7 @@ import lucid
 from lucid import hooks, nn, viz
 from lucid.autograd.function import Function
 from lucid.hooks.printing import printed
-from lucid.hooks.tracing.spans import Region, table_of
+from lucid.hooks.tracing.trace import Region, table_of
 from tests.device import DEVICE
 
 # as markup of rich's the first is a colour, the second the end of one that never began

@@ -205,16 +205,16 @@ def test_what_watches_the_import_does_not_count(watch):
 import sys
 kept = []
 def keep(frame, event, argument):
-    if frame.f_code.co_filename.endswith(("ownership.py", "taking_over.py")):
+    if frame.f_code.co_filename.endswith(("ownership.py", "engine/loop.py")):
         kept.append((frame, dict(frame.f_locals), argument))
     return keep
 if len(sys.argv) > 1:
     {watch}
 from lucid.base.ownership import ARGUMENT, SOLE
-from lucid.autograd.engine import taking_over
+from lucid.autograd.engine import loop
 sys.settrace(None)
 sys.setprofile(None)
-print(ARGUMENT, SOLE, *[value for name, value in sorted(vars(taking_over).items()) if isinstance(value, int)])
+print(ARGUMENT, SOLE, *[value for name, value in sorted(vars(loop).items()) if isinstance(value, int)])
 """
     runs = [
         subprocess.run([sys.executable, "-c", code, *more], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from lucid.cuda.launch.accumulation import MAX_TERMS, SUMMABLE, total
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-Key: TypeAlias = tuple[Node, int]
-
 # A launch costs some microseconds, in which a device adds a few MiB: larger arrays would hold memory for nothing. The
 # second number bounds what all sums of a pass hold together.
 WAITING_BYTES = 1 << 20
 HELD_BYTES = 1 << 24
 
 
-class Sums(dict[Key, list[Any]]):
+class Sums(dict[tuple[Node, int], list[Any]]):
     """Pending summands of the buffers of a pass, by node and output.
 
     A list without elements stands for a buffer that was made here: nobody else has seen it, so it is added to in place.
@@ -39,7 +37,7 @@ class Sums(dict[Key, list[Any]]):
 
     held = 0
 
-    def add(self, key: Key, old: Array, grad: Array) -> Array:
+    def add(self, key: tuple[Node, int], old: Array, grad: Array) -> Array:
         """Return the buffer of `key` on a CUDA device, `old` until now, after `grad` was added or left to wait."""
         waiting = self.get(key)
         nbytes, dtype = grad.nbytes, grad.dtype

@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import explain
-from lucid.autograd.base import is_list
+from lucid.autograd.base import is_list, wrap
 from lucid.autograd.engine.accumulation import Sums, contribute
 from lucid.autograd.engine.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.engine.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.engine.streams import follow
-from lucid.autograd.engine.taking_over import references_in
-from lucid.autograd.engine.watched import owner_of, run_on_device, run_watched
+from lucid.autograd.engine.watched import fire_light, run_on_device, run_watched
 from lucid.autograd.hooks.firing import fire
-from lucid.autograd.hooks.gradients import fire_light
-from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
+from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, ThreadState, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.base import gpu
 from lucid.base.capture import captures, note_places
+from lucid.base.ownership import getrefcount, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
-    from lucid.autograd.modes.state import ThreadState
 
 
 def run(
@@ -90,10 +88,7 @@ def run(
         state.grad_mode = before[0]
         del passes[depth:]
         if state.changes != changes:
-            state.saved_hooks[:] = before[1]
-            state.saved_hooks_disabled = before[2]
-            state.autocast = before[3]
-            state.creation_hooks = before[4]
+            _, state.saved_hooks[:], state.saved_hooks_disabled, state.autocast, state.creation_hooks = before
         if before is not ORDINARY:
             unusual.add(state)
         elif state.changes == changes:
@@ -176,36 +171,30 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 if gpu.current_stream(index).ptr != default:
                     follow(this, node, grad)
                 if extra is not None:
-                    grad = fire_light(node, extra, grad, owner_of)
+                    grad = fire_light(node, extra, grad)
                 if extra is None or extra.light is not None:
                     grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
                 else:
-                    grads = run_watched(this, node, CUDA, grad, quiet, index, fired=True)
-                    if grads is None:
-                        continue
+                    grads = run_watched(this, node, CUDA, grad, index, fired=True)
             else:
                 m = GRAPH if graph else namespace_of_buffer(grad)
                 index = None if m is CPU else follow(this, node, grad)
                 if watched or extra is not None:
-                    grads = run_watched(this, node, m, grad, quiet, index)
-                    if grads is None:
-                        continue
+                    grads = run_watched(this, node, m, grad, index)
                 else:
                     grads = run_on_device(index, node.backward, m, grad, quiet)
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
-            grad = fire_light(node, extra, grad, owner_of)
+            grad = fire_light(node, extra, grad)
             if extra.light is not None:
                 grads = node.backward(CPU, grad, quiet)
             else:
-                grads = run_watched(this, node, CPU, grad, quiet, fired=True)
-                if grads is None:
-                    continue
+                grads = run_watched(this, node, CPU, grad, fired=True)
         else:
-            grads = run_watched(this, node, CPU, grad, quiet)
-            if grads is None:
-                continue
+            grads = run_watched(this, node, CPU, grad)
+        if grads is None:  # the node was only captured
+            continue
         if not keep and node.kept[1]:
             node.release()
         for edge, grad in zip(node.edges, grads):  # noqa: B905  their lengths agree, and strict costs on the hot path
@@ -264,8 +253,37 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         edge = grad = grads = old = some = None
 
 
+class _Source(Node):
+    """Gives its leaf a gradient that nobody holds, and knows it until it is asked for."""
+
+    __slots__ = ("made",)
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        self.made: list[Any] = [np.zeros(1)]
+        return (self.made[0],)
+
+
+def references_in_loop() -> int:
+    """Return a leaf's reference count of a gradient held by nobody but the loop and the leaf's `backward`.
+
+    A pass runs through a leaf that counts when it is asked for its tensor, and says then that this is gone.
+    """
+    counted: list[int] = []
+    leaf: Any = AccumulateGrad(wrap(np.zeros(1)))
+    leaf.leaf = lambda: counted.append(getrefcount(source.made.pop()))
+    source = _Source()
+    source.edges = ((leaf, 0),)
+    source.extra = None
+    source.sequence = 1
+    state = ThreadState()
+    this = Pass(True, [source])
+    this.changes = state.changes
+    unwatched(lambda: _run(this, [((source, 0), np.zeros(1))], state, False))
+    return counted[0]
+
+
 # What a leaf counts of a gradient that the loop has not let go of before it hands it on.
-alone_in_loop = references_in(_run)
+alone_in_loop = references_in_loop()
 
 
 def _call_queued(this: Pass) -> None:
@@ -280,11 +298,11 @@ def _run_light_leaf(
 ) -> None:
     """Run a leaf with tensor hooks alone, as long as these add nothing else to it."""
     # in a list, from which the leaf gets it without another holder
-    grads = [fire_light(leaf, extra, buffers.pop(leaf), owner_of)]
+    grads = [fire_light(leaf, extra, buffers.pop(leaf))]
     if extra.light is not None:
         leaf.backward(CPU, grads.pop(), quiet)
     else:
-        run_watched(this, leaf, CPU, grads.pop(), quiet, fired=True)
+        run_watched(this, leaf, CPU, grads.pop(), fired=True)
 
 
 def namespace_of_buffer(grad: Any) -> Any:
@@ -303,8 +321,8 @@ def _run_leaf_on_device(
         buffers[leaf] = sums.settled(leaf, buffers[leaf])
     index = buffers[leaf].data.device_id
     if extra is not None:
-        buffers[leaf] = fire_light(leaf, extra, buffers.pop(leaf), owner_of)
+        buffers[leaf] = fire_light(leaf, extra, buffers.pop(leaf))
     if extra is None or extra.light is not None:
         gpu.run_on(index, lambda: leaf.backward(CUDA, buffers.pop(leaf), quiet))
     else:
-        run_watched(this, leaf, CUDA, buffers.pop(leaf), quiet, index, fired=True)
+        run_watched(this, leaf, CUDA, buffers.pop(leaf), index, fired=True)

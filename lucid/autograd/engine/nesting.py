@@ -42,8 +42,7 @@ def warn_once(depth: int) -> None:
         "another thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there, so "
         "that both wait for ever, and data of threading.local is not seen there; context variables are. Hold no lock "
         "where backward is called, and keep such data in contextvars; or let all of it run on a thread of a larger "
-        "stack, made after threading.stack_size(2**29) and sys.setrecursionlimit(200_000)",
-        UserWarning,
+        "stack, made after threading.stack_size(2**29) and sys.setrecursionlimit(200_000)"
     )
 
 

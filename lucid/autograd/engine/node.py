@@ -15,7 +15,7 @@ from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.mutation import keep_saved, kept_everywhere
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.base import gpu
 from lucid.base.device import beside, device_of
 from lucid.base.locks import new_lock, new_rlock
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
 
 ndarray, add = np.ndarray, np.add
@@ -95,6 +94,12 @@ class Extra:
         with _registration:
             plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
             self.light = self.tensor_hooks.get(0) if plain else None
+
+    def register(self, hooks: HookList, hook: Callable[..., Any], node: Node) -> RemovableHandle:
+        """Return the handle of a hook of `node`, put on one of the lists here."""
+        handle = RemovableHandle.of(hooks, hook, node if isinstance(node, AccumulateGrad) else None)
+        self.settle()
+        return handle
 
 
 class Node:
@@ -248,10 +253,8 @@ class Node:
         """
         check_callable(hook, "Node.register_hook")
         hook = every_step_hook(in_context(hook, with_context, "node post"), every_step)
-        hooks = self.rare().posthooks
-        handle = RemovableHandle.of(hooks, hook, self if isinstance(self, AccumulateGrad) else None)
-        self.rare().settle()
-        return handle
+        extra = self.rare()
+        return extra.register(extra.posthooks, hook, self)
 
     def register_prehook(
         self, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
@@ -272,10 +275,8 @@ class Node:
         """
         check_callable(hook, "Node.register_prehook")
         hook = every_step_hook(in_context(hook, with_context, "node pre"), every_step)
-        hooks = self.rare().prehooks
-        handle = RemovableHandle.of(hooks, hook, self if isinstance(self, AccumulateGrad) else None)
-        self.rare().settle()
-        return handle
+        extra = self.rare()
+        return extra.register(extra.prehooks, hook, self)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -402,6 +403,12 @@ def is_sole_view(array: Array) -> bool:
         return False
     base = array.base
     return type(base) is type(array) and base.nbytes == array.nbytes and base.flags.owndata
+
+
+def as_leaf(tensor: Any) -> Any:
+    """Return a tensor that is in no graph, after making it a leaf that requires grad."""
+    tensor.edge = accumulator_of(tensor), 0
+    return tensor
 
 
 def accumulator_of(leaf: TensorBase) -> AccumulateGrad:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.modes.state import GRAD_MODES, unusual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.base import Edge
-    from lucid.autograd.engine.node import Node
     from lucid.autograd.engine.streams import PassStreams
     from lucid.autograd.modes.state import Modes, ThreadState
-
-
-NOTHING: Any = {}
 
 
 class Pass:
@@ -41,7 +37,7 @@ class Pass:
         For each captured node, which output goes to which position of `captured`.
     captured : list
         The gradients that `autograd.grad` returns.
-    callbacks : sequence of callable
+    callbacks : list of callable
         What is called at the end of the pass.
     between : dict of Node to object
         What nodes leave in this pass for others that run later; gone with the pass, however it ends.
@@ -77,9 +73,9 @@ class Pass:
         self.roots = roots
         self.counts = reachable(roots)
         self.needed: set[Node] | None = None
-        self.captures: dict[Node, dict[int, int]] = NOTHING
+        self.captures: dict[Node, dict[int, int]] = {}
         self.captured: list[Any] = []
-        self.callbacks: Sequence[Callable[[], Any]] = ()
+        self.callbacks: list[Callable[[], Any]] = []
         self.between: dict[Node, Any] = {}
         self.streams: PassStreams | None = None
         self.before: Modes
@@ -88,7 +84,6 @@ class Pass:
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
         targets = {edge[0] for edge in edges}
-        self.captures = {}
         self.needed = needed_nodes(self.counts, targets)
         if accumulate:
             for node in targets:
@@ -118,17 +113,13 @@ class Pass:
     def regain(self, state: ThreadState, graph: bool) -> None:
         """Put the thread's modes back after user code of a node may have changed them."""
         unusual.add(state)
-        before = self.before
-        mode, state.saved_hooks[:], state.saved_hooks_disabled, state.autocast, state.creation_hooks = before
+        mode, state.saved_hooks[:], state.saved_hooks_disabled, state.autocast, state.creation_hooks = self.before
         state.grad_mode = GRAD_MODES[graph, mode.inference]
         self.changes = state.changes
 
     def queue(self, callback: Callable[[], Any]) -> None:
         """Have `callback` called at the end of this pass."""
-        if isinstance(self.callbacks, list):
-            self.callbacks.append(callback)
-        else:
-            self.callbacks = [callback]
+        self.callbacks.append(callback)
 
     def will_run(self, node: Node) -> bool:
         """Return whether this pass reaches `node` and fires its tensor hooks."""

@@ -64,8 +64,7 @@ def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable
         Those of `register_hook`, or of `register_post_accumulate_grad_hook`.
     """
     edge = live_edge(tensor)
-    extra = None if edge is None else edge[0].extra
-    if edge is None or extra is None:
+    if edge is None or (extra := edge[0].extra) is None:
         return None
     hooks = extra.accumulated if kind == "accumulated" else extra.tensor_hooks.get(edge[1])
     return OrderedDict(enumerate(hooks)) if hooks else None
@@ -101,10 +100,8 @@ def register_post_accumulate_grad_hook(
             f"{edge[0].name()}): use register_hook there"
         )
     hook = every_step_hook(in_context(hook, with_context, "accumulated"), every_step)
-    hooks = edge[0].rare().accumulated
-    handle = RemovableHandle.of(hooks, hook, edge[0])
-    edge[0].rare().settle()
-    return handle
+    extra = edge[0].rare()
+    return extra.register(extra.accumulated, hook, edge[0])
 
 
 def retain_grad(tensor: TensorBase) -> None:
@@ -124,7 +121,7 @@ def retain_grad(tensor: TensorBase) -> None:
 def retains_grad(tensor: TensorBase) -> bool:
     """Return whether `tensor` is no leaf and keeps its gradient."""
     edge = live_edge(tensor)
-    if edge is None or edge[0].extra is None:
+    if edge is None or (extra := edge[0].extra) is None:
         return False
-    kept = edge[0].extra.retained.get(edge[1])
+    kept = extra.retained.get(edge[1])
     return kept is not None and kept() is tensor

@@ -6,17 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.engine.node import AccumulateGrad, Node
-from lucid.autograd.engine.passes import sequence_of
+from lucid.autograd.engine.passes import Pass, sequence_of
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.modes.decorating import Decorating, F, check_bool
-from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lucid.autograd.engine.passes import Pass
 
 
 def current_graph_task_id() -> int:
@@ -166,7 +163,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     _current_pass("queue_callback").queue(callback)
 
 
-class set_multithreading_enabled(Context, Decorating):
+class set_multithreading_enabled(Decorating):
     """Note whether backward may use several threads: at once as a function, and as before on exit as a context manager.
 
     Parameters

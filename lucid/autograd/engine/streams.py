@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, is_list
-from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.base import gpu
 
 if TYPE_CHECKING:
-    from lucid.autograd.engine.node import Node
     from lucid.autograd.engine.passes import Pass
 
 

@@ -11,6 +11,7 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import thread
 from lucid.base.capture import capture_of_this_thread
+from lucid.base.device import device as Device
 from lucid.base.device import device_of
 from lucid.cuda.streams import current_stream
 from lucid.errors import HookTypeError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.engine.node import Node
-    from lucid.base.device import device as Device
 
 
 class CallRecord:
@@ -132,10 +132,10 @@ class HookContext:
 class InContext(StandIn):
     """A hook that gets a `HookContext` after its arguments."""
 
-    __slots__ = ("func", "phase")
+    __slots__ = ("phase",)
 
     def __init__(self, func: Callable[..., Any], phase: str) -> None:
-        self.func = func
+        super().__init__(func)
         self.phase = phase
 
     def __call__(self, *args: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lucid.base.capture import capture_of_this_thread, captures
 from lucid.errors import HookTypeError
@@ -19,16 +19,16 @@ Value = TypeVar("Value")
 class StandIn:
     """Base of stand-ins for a user's hook: errors name them by that hook, the attribute `func`."""
 
-    __slots__ = ()
+    __slots__ = ("func",)
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func: Any = func
 
 
 class EveryStep(StandIn):
     """A hook that is called in each step, even of a CUDA graph: the graph is split in two parts around the call."""
 
-    __slots__ = ("func",)
-
-    def __init__(self, func: Callable[..., Any]) -> None:
-        self.func = func
+    __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the hook's result, called between two parts of a capture if this thread is in one."""
@@ -41,16 +41,11 @@ class Swapped(StandIn):
 
     __slots__ = ()
 
-    func: Any
-
 
 class Resting(Swapped):
     """A hook that is switched off, in its place: it leaves everything as it is."""
 
-    __slots__ = ("func",)
-
-    def __init__(self, func: Callable[..., Any]) -> None:
-        self.func = func
+    __slots__ = ()
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Do nothing."""
@@ -59,10 +54,10 @@ class Resting(Swapped):
 class Counted(Swapped):
     """A hook with a count of its calls, and the nanoseconds that they take."""
 
-    __slots__ = ("calls", "func", "time")
+    __slots__ = ("calls", "time")
 
     def __init__(self, func: Callable[..., Any]) -> None:
-        self.func = func
+        super().__init__(func)
         self.calls = self.time = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -77,9 +72,9 @@ class Counted(Swapped):
             self.time += perf_counter_ns() - begin
 
 
-def stand_ins(hook: Any) -> Iterator[Any]:
-    """Yield `hook`, the hook that it stands for, and so on, up to the registered one."""
-    while isinstance(hook, Swapped):
+def stand_ins(hook: Any, kind: type[StandIn] = Swapped) -> Iterator[Any]:
+    """Yield `hook`, the hook that it stands for, and so on, up to the first of another kind: the registered one."""
+    while isinstance(hook, kind):
         yield hook
         hook = hook.func
     yield hook
@@ -117,9 +112,9 @@ def note_fired(hooks: Iterable[object], kind: str) -> None:
     """Tell the capture of this thread, if it is in one, the hooks that run now and not at replays."""
     capture = capture_of_this_thread()
     for hook in hooks if capture is not None else ():
-        inner: object = hook
+        inner: Any = hook
         while isinstance(inner, StandIn) and not isinstance(inner, EveryStep):
-            inner = cast("Any", inner).func
+            inner = inner.func
         # checkpointing and the like hang hooks of lucid's own; tools are named as a user's are
         module = str(getattr(inner, "__module__", ""))
         own = f"{module}.".startswith("lucid.") and not f"{module}.".startswith("lucid.hooks.")
@@ -174,9 +169,9 @@ def add_hook_note(error: BaseException, hook: object, kind: str, owner: str, ind
 
 def hook_name(hook: object) -> str:
     """Return the hook's qualified name and, if Python knows it, file and line."""
-    while isinstance(hook, partial | StandIn):
-        hook = cast("Any", hook).func
     inner: Any = hook
+    while isinstance(inner, partial | StandIn):
+        inner = inner.func
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     code = getattr(getattr(inner, "__func__", inner), "__code__", None)
     if code is None:

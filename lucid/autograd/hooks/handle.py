@@ -7,12 +7,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from lucid.autograd.hooks.firing import Counted, Resting, hook_name, is_resting, registered_hook, stand_ins, without
-from lucid.autograd.hooks.registration import HookList, changing
+from lucid.autograd.hooks.registration import HookList, Registration, changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lucid.autograd.hooks.registration import Registration
 
 
 class Handle:

@@ -70,12 +70,9 @@ class HookList(list[Any]):
         if leaf is not None and (node := leaf()) is not None:
             changes.hook(node)
 
-    def take_registered(self, registration: Registration) -> None:
-        """Take the hook of a registration off, if it is still there."""
-        for index, each in enumerate(self.registrations):
-            if each is registration:
-                self.take(index)
-                break
+    def index_of(self, registration: Registration | None) -> int | None:
+        """Return the index of the hook of a registration; None if it is off."""
+        return next((index for index, each in enumerate(self.registrations) if each is registration), None)
 
 
 class Registrations:
@@ -91,9 +88,9 @@ class Registrations:
         Where that block stands, which has registered all of them; None where each has a place of its own.
     """
 
-    def __init__(self, tag: str = "", *, temporary: bool = False) -> None:
+    def __init__(self, tag: str = "") -> None:
         self.tag = tag
-        self.temporary = temporary
+        self.temporary = False
         self.caller: Caller | None = None
         self._entries: list[weakref.ref[Registration]] = []
         self._most = FEW

@@ -29,7 +29,7 @@ class Fleeting(StandIn):
 def _innermost(hook: Any) -> Any:
     """Return the registered function, or fleeting hook, without the options around it."""
     while isinstance(hook, StandIn) and not isinstance(hook, Fleeting):
-        hook = cast("Any", hook).func
+        hook = hook.func
     return hook
 
 
@@ -41,7 +41,7 @@ def _copied(hook: Any) -> Any:
 class Entry(StandIn):
     """One hook of a table in a snapshot: the hook, its handle's id, and the options of its registration."""
 
-    __slots__ = ("func", "id", "option")
+    __slots__ = ("id", "option")
 
     def __init__(self, func: Callable[..., Any], handle_id: int, option: Any) -> None:
         self.func = func

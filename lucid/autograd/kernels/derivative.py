@@ -23,12 +23,7 @@ __all__ = ["derivative"]
 
 
 def derivative(
-    kernel: Any,
-    /,
-    *,
-    writes: Sequence[str] = (),
-    backward: Callable[..., Any] | None = None,
-    **gradients: str,
+    kernel: Any, /, *, writes: Sequence[str] = (), backward: Callable[..., Any] | None = None, **gradients: str
 ) -> KernelWithDerivative:
     """Return a kernel of CuPy's, or of `lucid.cuda.compile`, as a function of Tensors that is recorded.
 
@@ -138,7 +133,7 @@ def derivative(
 
 def _check(writes: Any, backward: Any, gradients: dict[str, Any]) -> None:
     """Raise `ArgumentError` for arguments of a wrong type."""
-    if not all(isinstance(name, str) for name in _entries(writes)):
+    if not (is_tuple(writes) or is_list(writes)) or not all(isinstance(name, str) for name in writes):
         raise ArgumentError(f'derivative: writes: expected names, such as ("y",), got {shown(writes)}')
     if backward is not None and not callable(backward):
         raise ArgumentError(f"derivative: backward: expected a function or None, got {shown(backward)}")
@@ -151,10 +146,6 @@ def _check(writes: Any, backward: Any, gradients: dict[str, Any]) -> None:
             raise ArgumentError(
                 f"derivative: {name}: expected the text of an expression, such as 'g * cos(x)', got {shown(text)}"
             )
-
-
-def _entries(writes: Any) -> list[Any]:
-    return [*writes] if is_tuple(writes) or is_list(writes) else [None]
 
 
 def _check_names(kernel: KernelWithDerivative, gradients: dict[str, str]) -> None:

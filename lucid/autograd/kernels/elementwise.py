@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import is_tuple
 from lucid.autograd.kernels.expressions import FLOATING, Term, assignments, names_in, parse, replaced
-from lucid.autograd.kernels.formulas import Formulas, macros_of, seeds_of
+from lucid.autograd.kernels.formulas import Formulas, macros_of, working_dtype
 from lucid.autograd.kernels.recording import KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
 from lucid.base import gpu
@@ -24,53 +24,28 @@ class _Parameters(KernelWithDerivative):
     """Base of both kinds: parameters with types, and letters for types of any dtype."""
 
     def __init__(self, kernel: Any, texts: Mapping[str, str], backward: Callable[..., Any] | None) -> None:
-        self.kernel = kernel
-        self.parameters = {p.name: p for p in (*kernel.in_params, *kernel.out_params)}
+        parameters = {p.name: p for p in (*kernel.in_params, *kernel.out_params)}
         inputs, results = [p.name for p in kernel.in_params], [p.name for p in kernel.out_params]
-        types = frozenset(p.ctype for p in self.parameters.values() if p.dtype is None)
-        seeds = seeds_of(results, list(self.parameters), alone=True)
-        derived = not texts and backward is None
-        if derived:
-            texts = self.derived_texts(kernel, inputs, results, seeds, types)
-        raw = {p.name for p in self.parameters.values() if p.raw}
-        formulas = Formulas(kernel.name, texts, kernel.preamble, tuple(self.options()), types=types)
-        if raw & {*texts, *formulas.used(tuple(texts))}:
+        super().__init__(kernel, kernel.name, parameters, inputs, results, texts, backward)
+        # of an ElementwiseKernel they are among the settings for its compiler
+        self.options = tuple(kernel.options if hasattr(kernel, "options") else kernel.kwargs.get("options", ()))
+        self.letters = frozenset(p.ctype for p in parameters.values() if p.dtype is None)
+        if self.derived:
+            floating = [p.name for p in kernel.in_params if p.dtype is None or p.dtype.kind in "fV"]
+            try:
+                texts = {name: str(term) for name, term in self.terms(floating).items()}
+            except (KernelError, NotDifferentiableError, RecursionError) as error:
+                raise no_derivative(self.name, error, inputs[0] if inputs else "x") from error
+        raw = {p.name for p in parameters.values() if p.raw}
+        self.formulas = Formulas(kernel.name, texts, kernel.preamble, self.options, types=self.letters)
+        if raw & {*texts, *self.formulas.used(tuple(texts))}:
             raise KernelError(
                 f"{kernel.name}: {', '.join(sorted(raw))} is a raw array, whose elements are read in any order, and "
                 "no expression of one element gives a gradient: give a function, backward=..."
             )
-        super().__init__(kernel, kernel.name, inputs, results, seeds, formulas, backward, derived=derived)
 
-    def options(self) -> Sequence[str]:
-        """Return the options of the kernel's compiler."""
-        raise NotImplementedError
-
-    def derived_texts(
-        self,
-        kernel: Any,
-        inputs: Sequence[str],
-        results: Sequence[str],
-        seeds: Mapping[str, str],
-        types: frozenset[str],
-    ) -> dict[str, str]:
-        """Return the gradients that are found from the text of the kernel."""
-        floating = [p.name for p in kernel.in_params if p.dtype is None or p.dtype.kind in "fV"]
-        try:
-            terms = self.terms(kernel, inputs, results, seeds, types, floating)
-            return {name: str(term) for name, term in terms.items()}
-        except (KernelError, NotDifferentiableError, RecursionError) as error:
-            raise no_derivative(kernel.name, error, inputs[0] if inputs else "x") from error
-
-    def terms(
-        self,
-        kernel: Any,
-        inputs: Sequence[str],
-        results: Sequence[str],
-        seeds: Mapping[str, str],
-        types: frozenset[str],
-        floating: Sequence[str],
-    ) -> dict[str, Term]:
-        """Return the gradients of floating-point inputs as terms."""
+    def terms(self, floating: Sequence[str]) -> dict[str, Term]:
+        """Return the gradients of floating-point inputs, found from the text of the kernel."""
         raise NotImplementedError
 
     def floats(self, floating: Sequence[str]) -> set[str]:
@@ -80,7 +55,7 @@ class _Parameters(KernelWithDerivative):
 
     def check_known(self, term: Term, known: Sequence[str]) -> None:
         """Raise `KernelError` if a name in a term is none of those, and no constant of the preprocessor's."""
-        read = macros_of(self.kernel.preamble, self.options(), known)
+        read = macros_of(self.kernel.preamble, self.options, known)
         unknown = [name for name in sorted(names_in(term) - {*known}) if name in read or not name.isupper()]
         if unknown:
             raise KernelError(f"{', '.join(unknown)} in {str(term)!r} is no parameter of the kernel, and no constant")
@@ -100,7 +75,7 @@ class _Parameters(KernelWithDerivative):
         """Return a number in the dtype that the kernel gave it."""
         parameter = self.parameters[name]
         dtype = types[parameter.ctype] if parameter.dtype is None else parameter.dtype
-        return (np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype).type(value)
+        return working_dtype(dtype).type(value)
 
     def results_of(self, result: Any, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the arrays of the results of a launch with these arguments."""
@@ -147,24 +122,12 @@ class Elementwise(_Parameters):
 
         return self.record(args, names, launch, written)
 
-    def options(self) -> Sequence[str]:
-        """Return the options of the kernel's compiler."""
-        return self.kernel.kwargs.get("options", ())
-
-    def terms(
-        self,
-        kernel: Any,
-        inputs: Sequence[str],
-        results: Sequence[str],
-        seeds: Mapping[str, str],
-        types: frozenset[str],
-        floating: Sequence[str],
-    ) -> dict[str, Term]:
+    def terms(self, floating: Sequence[str]) -> dict[str, Term]:
         """Return the gradients of the terms assigned to the outputs."""
-        terms = assignments(kernel.operation, results, types)
+        terms = assignments(self.kernel.operation, self.results, self.letters)
         for term in terms.values():
-            self.check_known(term, inputs)
-        by_result = {name: Term(seed) for name, seed in seeds.items()}
+            self.check_known(term, self.inputs)
+        by_result = {name: Term(seed) for name, seed in self.seeds.items()}
         return gradients(terms, by_result, floating, floats=self.floats(floating))
 
 
@@ -198,38 +161,24 @@ class Reduction(_Parameters):
 
         return self.record(args, names, launch, written, kept=kept)
 
-    def options(self) -> Sequence[str]:
-        """Return the options of the kernel's compiler."""
-        return self.kernel.options
-
-    def terms(
-        self,
-        kernel: Any,
-        inputs: Sequence[str],
-        results: Sequence[str],
-        seeds: Mapping[str, str],
-        types: frozenset[str],
-        floating: Sequence[str],
-    ) -> dict[str, Term]:
+    def terms(self, floating: Sequence[str]) -> dict[str, Term]:
         """Return the gradients of a function of a sum of functions."""
-        if len(results) != 1:
-            raise KernelError(f"it has the results {', '.join(results)}, and one is read")
-        kind, of_result = kernel.reduce_type, self.parameters[results[0]].ctype
+        kernel, inputs = self.kernel, self.inputs
+        if len(self.results) != 1:
+            raise KernelError(f"it has the results {', '.join(self.results)}, and one is read")
+        (result,) = self.results
+        kind, of_result = kernel.reduce_type, self.parameters[result].ctype
         if kind is not None and kind not in FLOATING | self.floats(floating) | {of_result}:
             raise KernelError(f"it sums in {kind}, which is no floating-point type")
-        total = Term("a")
-        if "a" in inputs or parse(kernel.reduce_expr) not in {
-            Term("+", (total, Term("b"))),
-            Term("+", (Term("b"), total)),
-        }:
+        if "a" in inputs or parse(kernel.reduce_expr) not in {parse("a + b"), parse("b + a")}:
             raise KernelError(f"the reduction {kernel.reduce_expr!r} is not read as the sum a + b")
-        (after,) = assignments(kernel.post_map_expr, results, types).values()
+        (after,) = assignments(kernel.post_map_expr, self.results, self.letters).values()
         self.check_known(after, ["a", *inputs])
-        mapped = parse(kernel.map_expr, types)
+        mapped = parse(kernel.map_expr, self.letters)
         self.check_known(mapped, inputs)
         if names_in(after) & set(floating):
             raise KernelError(f"{after} depends on the sum and on an input")
-        of_sum = gradients({results[0]: after}, {results[0]: Term(seeds[results[0]])}, ["a"])["a"]
+        of_sum = gradients({result: after}, {result: Term(self.seeds[result])}, ["a"])["a"]
         if "a" in names_in(of_sum):
             raise KernelError(f"the gradient of {after} needs the sum a, which is not kept")
         grads = gradients({"a": mapped}, {"a": Term("g ")}, floating, keep=False, floats=self.floats(floating))

@@ -83,14 +83,14 @@ class _Reader:
     def __init__(self, text: str, types: Collection[str]) -> None:
         self.text = text
         self.types = types
-        self.at = self.count = 0
-        self.word: str | None = None
+        self.at = self.next = self.count = 0
+        self.word = ""
         self.kind: str | None = None
         self.advance()
 
-    def refuse(self, what: str = "") -> KernelError:
+    def refuse(self) -> KernelError:
         rest = " ".join(self.text[self.at :].split())[:40]
-        return KernelError(f"{what or f'{rest!r}' if rest else 'the end'} is not understood in {self.text.strip()!r}")
+        return KernelError(f"{repr(rest) if rest else 'the end'} is not understood in {self.text.strip()!r}")
 
     def advance(self) -> str:
         """Return the token, and read the next one."""
@@ -99,8 +99,7 @@ class _Reader:
             raise KernelError(
                 f"{self.text.strip()[:40]!r}... is too long to be read: more than {_MOST:,} words and signs"
             )
-        before = self.word or ""
-        self.at = self.next if self.word is not None else 0
+        before, self.at = self.word, self.next
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             raise self.refuse()
@@ -108,10 +107,8 @@ class _Reader:
         self.word, self.next = match[match.lastgroup or 0], match.end()
         return before
 
-    next = 0
-
     def take(self, sign: str) -> None:
-        if self.word != sign or self.kind == "end":
+        if self.word != sign:
             raise self.refuse()
         self.advance()
 
@@ -132,21 +129,15 @@ class _Reader:
 
     def binary(self, level: int) -> Term:
         term = self.unary()
-        while self.kind == "sign" and _LEVEL.get(self.word or "", 0) >= level:
+        while self.kind == "sign" and _LEVEL.get(self.word, 0) >= level:
             sign = self.advance()
             term = Term(sign, (term, self.binary(_LEVEL[sign] + 1)))
         return term
 
     def unary(self) -> Term:
-        if self.word == "-":
-            self.advance()
-            return Term("neg", (self.unary(),))
-        if self.word == "+":
-            self.advance()
-            return self.unary()
-        if self.word == "!":
-            self.advance()
-            return Term("!", (self.unary(),))
+        if self.word in {"-", "+", "!"}:
+            sign, operand = self.advance(), self.unary()
+            return operand if sign == "+" else Term("neg" if sign == "-" else sign, (operand,))
         if self.word == "(":
             self.advance()
             if kind := self.type():
@@ -176,9 +167,9 @@ class _Reader:
             self.take(">")
             if not kind:
                 raise self.refuse()
-            return Term(f"({kind})", (self.arguments(1)[0],))
+            return Term(f"({kind})", self.arguments(1))
         if kind := self.type():
-            return Term(f"({kind})", (self.arguments(1)[0],))
+            return Term(f"({kind})", self.arguments(1))
         name = self.advance()
         return Term(name, self.arguments()) if self.word == "(" else Term(name)
 
@@ -374,9 +365,7 @@ def _difference(parts: tuple[Term, ...], first: float | None, second: float | No
     a, b = parts
     if second == 0:
         return a
-    if first == 0:
-        return made("neg", b)
-    return None
+    return made("neg", b) if first == 0 else None
 
 
 def _opposite(term: Term) -> Term | None:

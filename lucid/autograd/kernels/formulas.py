@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # asked once: it looks at CuPy's classes
 array_maker = functools.cache(gpu.array_maker)
 
-__all__ = ["Formulas", "Shapes", "computed_in", "macros_of", "seeds_of"]
+__all__ = ["Formulas", "Shapes", "computed_in", "macros_of", "seeds_of", "working_dtype"]
 
 _COMPLEX = {np.dtype(np.complex64): "complex<float>", np.dtype(np.complex128): "complex<double>"}
 
@@ -41,13 +41,18 @@ def seeds_of(results: Sequence[str], taken: Collection[str], *, alone: bool) -> 
     return seeds
 
 
+def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype for computing with elements of a dtype: of half types float32."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+
+
 def computed_in(dtype: np.dtype[Any]) -> str:
     """Return the C++ type for computing with elements of a dtype: of half types float."""
     if dtype.kind == "c":
         return _COMPLEX[dtype]
     if dtype.kind == "u" and dtype.itemsize > 1:
         return f"unsigned {C_TYPES[np.dtype(f'i{dtype.itemsize}')]}"
-    return "float" if dtype.itemsize == 2 and dtype.kind in "fV" else C_TYPES.get(dtype, "")
+    return C_TYPES.get(working_dtype(dtype), "")
 
 
 def macros_of(preamble: str, options: Sequence[str], names: Collection[str]) -> set[str]:
@@ -127,12 +132,16 @@ class Formulas:
             Of the results.
         """
         names = sorted(name for name in self.used(wanted) if name in values)
+        operands = [values[name] for name in names]
         if not (thread.state.recording or intercepted or watching):
             # nobody sees more of a backward that is not recorded than what comes out
-            arrays = [values[name].array if isinstance(values[name], TensorBase) else values[name] for name in names]
-            launch = functools.partial(self.launch, wanted, names, form=form)
-            return tuple([wrap(result) for result in gpu.run_on(form.device, launch, arrays)])
-        return KernelGradient.apply(*[values[name] for name in names], (self, tuple(wanted), tuple(names), form))
+            return self.run(wanted, names, operands, form)
+        return KernelGradient.apply(*operands, (self, tuple(wanted), tuple(names), form))
+
+    def run(self, wanted: Sequence[str], names: Sequence[str], values: Sequence[Any], form: Shapes) -> tuple[Any, ...]:
+        """Return results of tensors and numbers as tensors that are in no graph."""
+        arrays = [value.array if isinstance(value, TensorBase) else value for value in values]
+        return tuple(map(wrap, gpu.run_on(form.device, self.launch, wanted, names, arrays, form)))
 
     def launch(self, wanted: Sequence[str], names: Sequence[str], values: Sequence[Any], form: Shapes) -> list[Array]:
         """Return arrays of results of arrays and numbers, on the current device."""
@@ -203,14 +212,11 @@ class KernelGradient(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         """Return the results, and keep the operands."""
         *values, (formulas, wanted, names, form) = args
-        arrays = [value.array if isinstance(value, TensorBase) else value for value in values]
-        launch = functools.partial(formulas.launch, wanted, names, form=form)
-        results = gpu.run_on(form.device, launch, arrays)
         ctx.values = [None if isinstance(value, TensorBase) else value for value in values]
         ctx.set_materialize_grads(False)
         ctx.job = (formulas, wanted, names, form)
         ctx.save_for_backward(*[value if isinstance(value, TensorBase) else None for value in values])
-        return tuple([wrap(result) for result in results])
+        return formulas.run(wanted, names, values, form)
 
     @staticmethod
     def backward(ctx: Any, *grads: object) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, is_tuple
 from lucid.autograd.kernels.expressions import ZERO, Term, number, parse, replaced
-from lucid.autograd.kernels.formulas import Formulas, computed_in, seeds_of
+from lucid.autograd.kernels.formulas import Formulas, computed_in, seeds_of, working_dtype
 from lucid.autograd.kernels.recording import NUMBERS, Call, KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
 from lucid.base import gpu
@@ -169,7 +169,7 @@ def _written(value: object, dtype: np.dtype[Any]) -> Term:
 
 
 def _cast(term: Term, dtype: np.dtype[Any]) -> Term:
-    if dtype.itemsize == 2 and dtype.kind in "fV":
+    if working_dtype(dtype) != dtype:
         term = Term(f"({dtype.name})", (term,))
     return Term(f"({computed_in(dtype)})", (term,))
 
@@ -188,34 +188,27 @@ def _kind_of(value: object) -> _Kind | None:
     return _Kind(dtype, None, getattr(array, "ndim", 0))
 
 
-def _is_floating(kind: _Kind | None) -> bool:
-    return kind is not None and kind.dtype.kind in "fV"
-
-
 class Fused(KernelWithDerivative):
     """A function of `cupy.fuse` that takes Tensors: ``f(x, y)``."""
 
     def __init__(self, kernel: Any, texts: Mapping[str, str], backward: Callable[..., Any] | None) -> None:
-        self.parameters = list(inspect.signature(kernel.func).parameters)
-        # by all that CuPy reads the function anew for: its numbers and conditions are those of these dtypes
-        self._variants: dict[Any, Fused] = {}
-        self.failed: Exception | None = None
         name: str = kernel.name or "fused"
         if not name.isidentifier():
             raise KernelError(f"{name}: CuPy compiles no function of this name: use def, or cupy.fuse(kernel_name='f')")
-        derived = not texts and backward is None
-        results = ["out"]
+        parameters = list(inspect.signature(kernel.func).parameters)
+        super().__init__(kernel, name, parameters, parameters, ["out"], texts, backward)
+        # by all that CuPy reads the function anew for: its numbers and conditions are those of these dtypes
+        self._variants: dict[Any, Fused] = {}
+        self.failed: Exception | None = None
         try:
-            terms = self._read(kernel, name, [_Kind(_FLOAT)] * len(self.parameters))
-            results = list(terms)
-            if derived:
-                texts = self._gradient_texts(terms, self.parameters)
+            terms = self._read([_Kind(_FLOAT)] * len(parameters))
+            self.results = tuple(terms)
+            if self.derived:
+                texts = self._gradient_texts(terms, parameters)
         except _NOT_READ as error:
-            if derived:
-                raise no_derivative(name, error, self.parameters[0] if self.parameters else "x") from error
-        seeds = seeds_of(results, self.parameters, alone=True)
-        formulas = Formulas(name, texts)
-        super().__init__(kernel, name, self.parameters, results, seeds, formulas, backward, derived=derived)
+            if self.derived:
+                raise no_derivative(name, error, parameters[0] if parameters else "x") from error
+        self.formulas = Formulas(name, texts)
 
     def _gradient_texts(self, terms: Mapping[str, Term], wanted: Sequence[str]) -> dict[str, str]:
         """Return the gradients of some parameters as texts."""
@@ -233,15 +226,17 @@ class Fused(KernelWithDerivative):
             variant = self._variants[kinds] = copy.copy(self)
             # one of its own, which CuPy reads now too: what the function finds outside of its arguments may change
             variant.kernel = type(self.kernel)(self.kernel.func, self.kernel.name)
-            wanted = [name for name, kind in zip(self.parameters, kinds, strict=True) if _is_floating(kind)]
+            wanted = [
+                name for name, kind in zip(self.parameters, kinds, strict=True) if kind and kind.dtype.kind in "fV"
+            ]
             texts: dict[str, str] = {}
             try:
-                texts = self._gradient_texts(self._read(self.kernel, self.name, kinds), wanted)
+                texts = self._gradient_texts(self._read(kinds), wanted)
             except _NOT_READ as error:
                 variant.failed = error.with_traceback(None)
             halves = [half for half in ("float16", "bfloat16") if any(f"({half})" in text for text in texts.values())]
             preamble = "".join([f"#include <cupy/{half}.cuh>\n" for half in halves])
-            variant.gradients, variant.formulas = texts, Formulas(self.name, texts, preamble)
+            variant.formulas = Formulas(self.name, texts, preamble)
         return variant
 
     def _wanted(self, call: Call, needs: Sequence[bool], arrays: Sequence[Any]) -> list[str]:
@@ -249,14 +244,14 @@ class Fused(KernelWithDerivative):
             raise no_derivative(self.name, self.failed, self.parameters[0]) from self.failed
         return super()._wanted(call, needs, arrays)
 
-    def _read(self, kernel: Any, name: str, kinds: Sequence[_Kind | None]) -> dict[str, Term]:
+    def _read(self, kinds: Sequence[_Kind | None]) -> dict[str, Term]:
         """Return the function's terms, by names of its outputs."""
         traced = [kind and Traced(Term(each), kind) for each, kind in zip(self.parameters, kinds, strict=True)]
         try:
-            result = kernel.func(*traced)
+            result = self.kernel.func(*traced)
         except _WritesError:
             raise GraphError(
-                f"{name} writes into an argument, which is not recorded: return what it computes instead"
+                f"{self.name} writes into an argument, which is not recorded: return what it computes instead"
             ) from None
         entries: Sequence[Any] = result if is_tuple(result) else (result,)
         names = ["out"] if len(entries) == 1 else [f"out{index}" for index in range(len(entries))]

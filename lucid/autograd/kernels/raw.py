@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import is_list, is_tuple
-from lucid.autograd.kernels.formulas import Formulas, seeds_of
+from lucid.autograd.kernels.formulas import Formulas, working_dtype
 from lucid.autograd.kernels.recording import KernelWithDerivative
 from lucid.base import gpu
 from lucid.cuda.compiler import Function, Parameter
@@ -60,14 +60,14 @@ class Raw(KernelWithDerivative):
     ) -> None:
         name: str = kernel.name
         parameters = parameters_of(kernel)
-        self.parameters = {parameter.name: parameter for parameter in parameters}
+        by_name = {parameter.name: parameter for parameter in parameters}
         pointers = [p.name for p in parameters if p.is_pointer]
         wanted = [p.name for p in parameters if p.is_pointer and not p.is_const]
         for each in writes:
             if each not in wanted:
                 raise KernelError(
                     f"{name}: writes names {each!r}, "
-                    + ("a parameter that is const or no pointer" if each in self.parameters else "no parameter of it")
+                    + ("a parameter that is const or no pointer" if each in by_name else "no parameter of it")
                     + f": expected some of {', '.join(wanted) or 'none'}"
                 )
         if missing := [each for each in wanted if each not in writes]:
@@ -84,11 +84,8 @@ class Raw(KernelWithDerivative):
             )
         if wrong := [each for each in texts if each not in pointers]:
             raise KernelError(f"{name}: {', '.join(wrong)} is a number, and only arrays have gradients")
-        # in the order in which they stand in the source
-        results = [each for each in wanted if each in writes]
-        formulas = Formulas(name, texts)
-        seeds = seeds_of(results, list(self.parameters), alone=True)
-        super().__init__(kernel, name, pointers, results, seeds, formulas, backward)
+        super().__init__(kernel, name, by_name, pointers, wanted, texts, backward)
+        self.formulas = Formulas(name, texts)
 
     def __call__(self, grid: Any, block: Any, args: Sequence[Any], *, shared_mem: int = 0) -> Any:
         """Return the tensors that the kernel has written, changed in place and recorded if an input requires grad.
@@ -133,9 +130,10 @@ class Raw(KernelWithDerivative):
 
     def _check_shapes(self, args: Mapping[str, Any]) -> None:
         """Raise `ShapeError` unless the arrays that expressions read have the shape of those that are written."""
-        if not self.gradients:
+        texts = self.formulas.texts
+        if not texts:
             return
-        read = {*self.gradients, *self.results, *self.formulas.used(tuple(self.gradients))}
+        read = {*texts, *self.results, *self.formulas.used(tuple(texts))}
         shapes = {
             name: tuple(args[name].shape) for name in self.inputs if name in read and hasattr(args[name], "shape")
         }
@@ -149,8 +147,4 @@ class Raw(KernelWithDerivative):
     def number(self, name: str, value: Any, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
         """Return a number in the type of its parameter."""
         known = NUMBERS.get(self.parameters[name].type)
-        if known is None:
-            return value
-        return (np.dtype(np.float32) if known.dtype.itemsize == 2 and known.dtype.kind in "fV" else known.dtype).type(
-            value
-        )
+        return value if known is None else working_dtype(known.dtype).type(value)

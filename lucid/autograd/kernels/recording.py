@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, describe, is_list, is_tuple, wrap
 from lucid.autograd.function import Function
-from lucid.autograd.kernels.formulas import Formulas, Shapes
+from lucid.autograd.kernels.formulas import Formulas, Shapes, seeds_of
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import before_change, check_change, memory_error
 from lucid.base import gpu
@@ -88,36 +89,40 @@ class KernelWithDerivative:
         What was wrapped.
     name : str
         That of the kernel.
-    gradients : dict of str to str
-        By the name of an input the expression of its gradient: given, or found.
     """
 
-    parameters: Any
+    formulas: Formulas
 
     def __init__(
         self,
         kernel: Any,
         name: str,
+        parameters: Any,
         inputs: Sequence[str],
         results: Sequence[str],
-        seeds: Mapping[str, str],
-        formulas: Formulas,
+        texts: Mapping[str, str],
         backward: Callable[..., Any] | None,
-        *,
-        derived: bool = False,
     ) -> None:
         self.kernel = kernel
         self.name = name
+        self.parameters = parameters
         # which may have a gradient
         self.inputs = tuple(inputs)
         self.results = tuple(results)
-        self.gradients = dict(formulas.texts)
-        self.seeds = seeds
-        self.formulas = formulas
         # by itself: for real numbers
-        self.derived = derived
+        self.derived = not texts and backward is None
         self.backward = backward
         self.function = type(re.sub(r"\W", "_", name) or "Kernel", (_KernelFunction,), {})
+
+    @functools.cached_property
+    def seeds(self) -> Mapping[str, str]:
+        """Names of the results' gradients in expressions, by result."""
+        return seeds_of(self.results, list(self.parameters), alone=True)
+
+    @property
+    def gradients(self) -> dict[str, str]:
+        """By the name of an input the expression of its gradient: given, or found."""
+        return dict(self.formulas.texts)
 
     if TYPE_CHECKING:
 
@@ -158,7 +163,8 @@ class KernelWithDerivative:
         arrays, device = self._arrays(call, operands)
         tracked = call.recording and any(ctx.needs_input_grad)
         wanted = self._wanted(call, ctx.needs_input_grad, arrays) if tracked else []
-        used: set[str] = self._used(call, wanted) if tracked else set()
+        # what the backward reads: formulas their names, a user's function all operands and results
+        used = self.formulas.used(wanted) if self.backward is None else {*call.names, *self.results}
         self._check_written(call, operands, arrays, used, tracked=tracked)
         for index in call.written.values():
             if isinstance(operands[index], TensorBase):
@@ -171,7 +177,9 @@ class KernelWithDerivative:
         }
         ctx.mark_dirty(*[operands[index] for index in call.written.values() if isinstance(operands[index], TensorBase)])
         if tracked:
-            self._keep(ctx, call, operands, arrays, tensors, device, wanted, used)
+            ctx.call = call
+            by_name = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
+            self._keep(ctx, by_name, tensors, wanted, used)
         return tuple(tensors.values())
 
     def _arrays(self, call: Call, operands: Sequence[Any]) -> tuple[list[Any], int]:
@@ -233,7 +241,7 @@ class KernelWithDerivative:
         if call.overwrites:
             wanted = [name for name in wanted if name not in call.written]
         for name in wanted:
-            if self.backward is None and name not in self.gradients:
+            if self.backward is None and name not in self.formulas.texts:
                 held = ""
                 if name in call.written:
                     adds = self.seeds[name]
@@ -243,10 +251,6 @@ class KernelWithDerivative:
                     f'its expression, lucid.cuda.derivative(kernel, {name}="g * ..."){held}, or pass {name}.detach()'
                 )
         return wanted
-
-    def _used(self, call: Call, wanted: Sequence[str]) -> set[str]:
-        """Return the names of operands and results that the backward reads."""
-        return {*call.names, *self.results} if self.backward is not None else self.formulas.used(wanted)
 
     def _check_written(
         self, call: Call, operands: Sequence[Any], arrays: Sequence[Any], used: set[str], *, tracked: bool
@@ -303,21 +307,14 @@ class KernelWithDerivative:
         return results
 
     def _keep(
-        self,
-        ctx: Any,
-        call: Call,
-        operands: Sequence[Any],
-        arrays: Sequence[Any],
-        tensors: Mapping[str, Any],
-        device: int,
-        wanted: Sequence[str],
-        used: set[str],
+        self, ctx: Any, by_name: Mapping[str, Any], tensors: Mapping[str, Any], wanted: Sequence[str], used: set[str]
     ) -> None:
-        """Keep the values for backward on the context."""
-        by_name = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
+        """Keep the values for backward on the context; `by_name` has the operands, each with its array."""
+        call: Call = ctx.call
         results = {name: tensor.array for name, tensor in tensors.items() if isinstance(tensor, TensorBase)}
         result = next(iter(results.values()))
-        types = self.types((*call.names, *results), (*arrays, *results.values()))
+        arrays = {name: array for name, (_, array) in by_name.items()}
+        types = self.types((*arrays, *results), (*arrays.values(), *results.values()))
         values: dict[str, Any] = {}
         saved: dict[str, Any] = {}
         for name in used:
@@ -333,11 +330,11 @@ class KernelWithDerivative:
                     )
         shape = result.shape
         if call.kept is not None and self.backward is None:
-            read = [array for name, array in zip(call.names, arrays, strict=True) if name not in call.written]
+            read = [array for name, array in arrays.items() if name not in call.written]
             shape = np.broadcast_shapes(*[array.shape for array in read if gpu.is_gpu_array(array)])
-        dtypes = {name: by_name[name][1].dtype for name in wanted}
-        ctx.call, ctx.wanted, ctx.values, ctx.saved = call, tuple(wanted), values, tuple(saved)
-        ctx.form = Shapes(device, shape, dtypes, types)
+        dtypes = {name: arrays[name].dtype for name in wanted}
+        ctx.wanted, ctx.values, ctx.saved = tuple(wanted), values, tuple(saved)
+        ctx.form = Shapes(gpu.device_index(result), shape, dtypes, types)
         ctx.save_for_backward(*saved.values())
 
     # ---- the backward ----

@@ -150,5 +150,4 @@ def _hand_on(term: Term, grad: Term, depends: set[int], collected: dict[str, Ter
     values: dict[Term, Term] = {Term(letter): Written(*part) for letter, part in zip("abc", term.parts, strict=False)}
     for rule, part in zip(rules, term.parts, strict=True):
         if rule != "0" and id(part) in depends:
-            handed = put(_rule(rule, term.head), {**values, Term("g"): grad})
-            _hand_on(part, handed, depends, collected, floats)
+            _hand_on(part, put(_rule(rule, term.head), {**values, Term("g"): grad}), depends, collected, floats)

@@ -5,18 +5,16 @@ What is done to the operands of which op says `lucid.autograd.modes.casting`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.decorating import Decorating, check_bool
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import AUTOCAST_OFF, Autocast, intercepted, thread, unusual
 from lucid.base.dtype import as_dtype, bfloat16, float16
+from lucid.base.dtype import dtype as Dtype
 from lucid.base.gpu import is_available
 from lucid.errors import SettingError, warn
-
-if TYPE_CHECKING:
-    from lucid.base.dtype import dtype as Dtype
 
 
 class AutocastAs(Context):
@@ -103,11 +101,12 @@ class autocast(AutocastAs, Decorating):
         super().__init__(AUTOCAST_OFF)
 
     def _give_up(self, why: str) -> None:
-        warn(f"autocast: {why}; nothing is cast", UserWarning)
+        warn(f"autocast: {why}; nothing is cast")
         self._enabled = False
 
     def _mode(self, before: Autocast) -> Autocast:
-        return changed(before, self._device_type, enabled=self._enabled, dtype=self._dtype)._replace(cache=self._cache)
+        kind = self._device_type
+        return before._replace(cache=self._cache, **{kind: self._enabled, f"{kind}_dtype": self._dtype})
 
     def clone(self) -> autocast:
         """Return an equal mode for one use."""
@@ -118,8 +117,6 @@ class autocast(AutocastAs, Decorating):
 
 def known(device_type: Any, name: str) -> str:
     """Return a type of device; raise if there is none of this name."""
-    if not isinstance(device_type, str):
-        raise unfit(device_type, "a string", "device_type")
     if not is_autocast_available(device_type):
         raise SettingError(f"{name}: expected the device_type 'cuda' or 'cpu', got {device_type!r}")
     return device_type
@@ -127,12 +124,8 @@ def known(device_type: Any, name: str) -> str:
 
 def changed(mode: Autocast, device_type: str, *, enabled: bool | None = None, dtype: Dtype | None = None) -> Autocast:
     """Return a mode changed for one type of device; None leaves a setting as it is."""
-    on_cpu = device_type == "cpu"
-    if enabled is not None:
-        mode = mode._replace(cpu=enabled) if on_cpu else mode._replace(cuda=enabled)
-    if dtype is not None:
-        mode = mode._replace(cpu_dtype=dtype) if on_cpu else mode._replace(cuda_dtype=dtype)
-    return mode
+    settings = {device_type: enabled, f"{device_type}_dtype": dtype}
+    return mode._replace(**{name: value for name, value in settings.items() if value is not None})
 
 
 def switch(mode: Autocast) -> None:
@@ -182,8 +175,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ...     lucid.is_autocast_enabled("cpu"), lucid.is_autocast_enabled("cuda")
     (True, False)
     """
-    mode = thread.state.autocast
-    return mode.cpu if known(device_type, "is_autocast_enabled") == "cpu" else mode.cuda
+    return getattr(thread.state.autocast, known(device_type, "is_autocast_enabled"))
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
@@ -211,8 +203,7 @@ def get_autocast_dtype(device_type: str) -> Dtype:
     >>> lucid.get_autocast_dtype("cuda"), lucid.get_autocast_dtype("cpu")
     (lucid.float16, lucid.bfloat16)
     """
-    mode = thread.state.autocast
-    return mode.cpu_dtype if known(device_type, "get_autocast_dtype") == "cpu" else mode.cuda_dtype
+    return getattr(thread.state.autocast, known(device_type, "get_autocast_dtype") + "_dtype")
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:

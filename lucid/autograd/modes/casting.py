@@ -7,7 +7,7 @@ dtype, or share a primitive with others, ask themselves, by `wide_in_autocast` a
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import AUTOCAST_OFF, thread, unusual
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.base.capture import captures
+from lucid.base.dtype import dtype as Dtype
 from lucid.base.dtype import dtype_of, float32
 from lucid.errors import DtypeError
-
-if TYPE_CHECKING:
-    from lucid.base.dtype import dtype as Dtype
 
 LOWER, WIDE, REFUSED = "lower", "float32", "refused"
 
@@ -95,11 +93,11 @@ def wide_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> An
     return _cast(tensor, float32) if wide else tensor
 
 
-def lower_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> Any:
+def lower_in_autocast(tensor: Any, *, cpu: bool = False) -> Any:
     """Return tensors of float32 and half types in the dtype of `autocast` if it is on; all else as it is."""
     if not unusual or not isinstance(tensor, TensorBase) or not casts(tensor):
         return tensor
-    lower = lower_dtype(tensor) if (cpu if type(tensor.array) is np.ndarray else cuda) else None
+    lower = lower_dtype(tensor) if cpu or type(tensor.array) is not np.ndarray else None
     return tensor if lower is None else _cast(tensor, lower)
 
 

@@ -7,11 +7,11 @@ import inspect
 import types
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from lucid.autograd.modes.leaving import Context
 from lucid.errors import HookTypeError, warn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
-    from types import TracebackType
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -23,7 +23,7 @@ def check_bool(value: Any, what: str) -> bool:
     return value
 
 
-class Decorating:
+class Decorating(Context):
     """A context manager that decorates functions: each call runs inside a copy of it.
 
     Of a generator, a coroutine or an asynchronous generator each step does: what runs between two steps, in the caller
@@ -31,11 +31,6 @@ class Decorating:
     """
 
     def __enter__(self) -> None:
-        raise NotImplementedError
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
         raise NotImplementedError
 
     def clone(self) -> Self:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import INFERENCE, births, describe, version_of
 from lucid.autograd.modes.leaving import Context, together
-from lucid.autograd.modes.state import thread, unusual
+from lucid.autograd.modes.state import ThreadState, thread, unusual
 from lucid.errors import CheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lucid.autograd.base import Edge, TensorBase
-    from lucid.autograd.modes.state import ThreadState
 
 # The threads that run a checkpointed function: false where nobody has to say what is read.
 watching: set[ThreadState] = set()

@@ -7,12 +7,12 @@ import threading
 import warnings
 from contextvars import copy_context
 from itertools import product, starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.modes.decorating import Decorating, check_bool
-from lucid.autograd.modes.leaving import Context, together
+from lucid.autograd.modes.decorating import Decorating, F, check_bool
+from lucid.autograd.modes.leaving import together
 from lucid.base.dtype import bfloat16, dtype, float16
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.saved import SavedTensorHooks
 
     Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast", tuple[Callable[..., Any], ...]]
-
-F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class GradMode(NamedTuple):
@@ -228,7 +226,7 @@ NumPyComplaints = (RuntimeWarning, FloatingPointError)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
 
 
-class _Mode(Context, Decorating):
+class _Mode(Decorating):
     """A grad mode as a context manager and as a decorator; the previous mode comes back on exit."""
 
     def _mode(self, before: GradMode) -> GradMode:

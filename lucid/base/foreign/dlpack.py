@@ -167,8 +167,7 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
         options = {key: value for key, value in options.items() if key != "copy"}
     elif options.get("copy") and array is not forwards(array):
         array = array.copy(order="C")
-    backwards = [step for size, step in zip(array.shape, array.strides, strict=True) if size > 1 and step < 0]
-    if backwards:
+    if any(size > 1 and step < 0 for size, step in zip(array.shape, array.strides, strict=True)):
         raise StepsError(
             f"__dlpack__: elements of shape {tuple(array.shape)}, {dtype_of(array).name}, lie backwards in memory "
             f"(strides of {tuple(array.strides)} bytes), which ends processes of other libraries: hand over "

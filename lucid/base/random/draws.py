@@ -18,18 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base.random.generator import (
-    Generator,
-    default_generator,
-    default_generator_for,
-    get_rng_state,
-    get_rng_states,
-    manual_seed,
-    set_rng_state,
-    set_rng_states,
-)
+from lucid.base.random.generator import Generator, default_generator_for
 from lucid.base.random.inverse_normal import inverse_normal, minus_log
-from lucid.base.random.philox import random_bits, word_chunks
+from lucid.base.random.philox import word_chunks
 from lucid.errors import ArgumentError, CaptureError, SettingError
 
 if TYPE_CHECKING:
@@ -39,9 +30,7 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 __all__ = [
-    "Generator", "bernoulli", "default_generator", "default_generator_for", "exponential", "get_rng_state",
-    "get_rng_states", "manual_seed", "normal", "permutation", "randint", "random_bits",
-    "set_rng_state", "set_rng_states", "uniform",
+    "Generator", "bernoulli", "default_generator_for", "exponential", "normal", "permutation", "randint", "uniform",
 ]  # fmt: skip
 
 _UNIFORM_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
@@ -247,8 +236,7 @@ def normal(
         values += float(mean)
         return _round_half(values, dtype)
 
-    numbers = float(mean), float(std)
-    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "normal", *numbers)
+    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "normal", float(mean), float(std))
 
 
 def exponential(

@@ -81,8 +81,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Itself, restarted at offset 0 of the stream of ``seed``, an integer in [-2**63, 2**64)."""
-        checked = _as_seed(seed)
-        self._restore(checked, 0)
+        self._restore(_as_seed(seed), 0)
         self.restarts += 1
         return self
 

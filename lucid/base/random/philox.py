@@ -104,19 +104,3 @@ def word_chunks(xp: ModuleType, blocks: int, seed: int, offset: int) -> Iterator
         xp.bitwise_and(counter[0], _LOW_HALF, out=counter[0])
         counter[2:] = 0
         yield 4 * start, philox4x32_10(xp, counter, seed)
-
-
-def random_bits(xp: ModuleType, n: int, seed: int, offset: int) -> Array:
-    """First ``n`` words of the stream of ``seed`` at ``offset``, shape (n,), dtype uint32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lucid.base.random.philox import random_bits
-    >>> [hex(word) for word in random_bits(np, 2, seed=0, offset=0)]
-    ['0x6627e8d5', '0xe169c58d']
-    """
-    words = xp.empty(n, np.uint32)
-    for first, chunk in word_chunks(xp, -(-n // 4), seed, offset):
-        words[first : first + chunk.size] = chunk[: n - first]
-    return words

@@ -1,7 +1,6 @@
 """Hooks of functions, called at every op of a thread, and four of them: time, memory, arithmetic, printing."""
 
-from lucid.autograd.hooks.function_hook import FunctionHook
-from lucid.autograd.hooks.functions import Call
+from lucid.autograd.hooks.functions import Call, FunctionHook
 from lucid.hooks.functions.flops import FlopHook
 from lucid.hooks.functions.memory import MemoryHook
 from lucid.hooks.functions.printer import PrintHook

@@ -7,17 +7,14 @@ from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.autograd.engine.node import sequences
-from lucid.autograd.hooks.function_hook import outputs_of
+from lucid.autograd.engine.node import Node, sequences
+from lucid.autograd.hooks.functions import Call, outputs_of
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.views import recorded_since
 from lucid.hooks.functions.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call
 
     Count = Callable[[tuple[Any, ...], dict[str, Any], Any], int]
 
@@ -38,29 +35,6 @@ def _contract(inputs: tuple[Any, ...], settings: dict[str, Any], _: Any) -> int:
     return 2 * prod(sizes.values())
 
 
-def _convolution(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
-    weight = inputs[1].array.shape
-    return 2 * out.array.size * prod(weight[1:])
-
-
-def _transposed(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
-    weight = inputs[1].array.shape
-    return 2 * inputs[0].array.size * prod(weight[1:])
-
-
-def _of_stacks(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
-    stack = inputs[1].array.shape
-    return 2 * out.array.size * stack[0] * stack[-1]
-
-
-def _outer(_: tuple[Any, ...], __: dict[str, Any], out: Any) -> int:
-    return 2 * out.array.size
-
-
-def _attention(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
-    return sum(_products(*inputs[:3]))
-
-
 def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
     """Return the operations of the scores of attention, and of their product with the values."""
     scores = 2 * prod(q.array.shape[:-1]) * k.array.shape[-2]
@@ -69,30 +43,20 @@ def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
 
 # By the name of the op: the count of its forward.
 COUNTS: dict[str, Count] = {
-    "matmul": _matmul,
-    "linear": _second,
-    "addmm": _second,
+    # in place what ends in an underscore is one op
+    **dict.fromkeys(("matmul", "matmul_"), _matmul),
+    **dict.fromkeys(("linear", "addmm", "addmm_", "baddbmm_", "addmv_"), _second),
     "contract": _contract,
-    "convolution": _convolution,
-    "convolution_input_grad": _transposed,
-    "attention": _attention,
-    # in place these are one op
-    "matmul_": _matmul,
-    "addmm_": _second,
-    "baddbmm_": _second,
-    "addmv_": _second,
-    "addbmm_": _of_stacks,
-    "addr_": _outer,
+    "convolution": lambda inputs, _, out: 2 * out.array.size * prod(inputs[1].array.shape[1:]),
+    "convolution_input_grad": lambda inputs, _, __: 2 * inputs[0].array.size * prod(inputs[1].array.shape[1:]),
+    "attention": lambda inputs, _, __: sum(_products(*inputs[:3])),
+    "addbmm_": lambda inputs, _, out: 2 * out.array.size * inputs[1].array.shape[0] * inputs[1].array.shape[-1],
+    "addr_": lambda _, __, out: 2 * out.array.size,
 }
 # By the name of the primitive: the operands whose gradient is a product of the same size each.
-OPERANDS = {
-    "matmul": (0, 1),
-    "linear": (1, 2),
-    "addmm": (1, 2),
-    "contract": (0, 1),
-    "convolution": (0, 1),
-    "convolution_input_grad": (0, 1),
-    "convolution_weight_grad": (0, 1),
+OPERANDS: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("linear", "addmm"), (1, 2)),
+    **dict.fromkeys(("matmul", "contract", "convolution", "convolution_input_grad", "convolution_weight_grad"), (0, 1)),
     "attention": (),
 }
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.hooks.function_hook import outputs_of
+from lucid.autograd.hooks.functions import Call, outputs_of
 from lucid.base import gpu
 from lucid.hooks.functions.sums import Sums
-
-if TYPE_CHECKING:
-    from lucid.autograd.hooks.functions import Call
 
 
 class MemoryHook(Sums):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from lucid.autograd.base import TensorBase, describe
-from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
-
-if TYPE_CHECKING:
-    from lucid.autograd.hooks.functions import Call
+from lucid.autograd.hooks.functions import Call, FunctionHook, outputs_of
 
 
 class PrintHook(FunctionHook):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
-from lucid.autograd.hooks.function_hook import FunctionHook
-from lucid.hooks.printing import cells, printed
+from lucid.autograd.hooks.functions import FunctionHook
+from lucid.hooks.printing import printed, rich_table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -33,16 +33,9 @@ class Sums(FunctionHook):
 
     def __rich__(self) -> RichTable:
         """Return the table for rich: a row for each op, those with the most first."""
-        from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
-
-        made = Rich()
-        made.add_column("op")
-        for column in ("calls", *self.columns):
-            made.add_column(column, justify="right")
-        for name in sorted(self.calls, key=lambda name: (-(self.values(name)[0] or 0), name)):
-            values = (self.calls[name], *self.values(name))
-            made.add_row(*cells(name, *["" if value is None else f"{value:,.0f}" for value in values]))
-        return made
+        names = sorted(self.calls, key=lambda name: (-(self.values(name)[0] or 0), name))
+        rows = [(name, self.calls[name], *self.values(name)) for name in names]
+        return rich_table(("op", "calls", *self.columns), rows, {"op"})
 
     def __str__(self) -> str:
         return printed(self)

@@ -1,7 +1,6 @@
 """Times of everything that ran, forward and backward: `trace`, its records, and its page."""
 
-from lucid.hooks.tracing.spans import Region, Span
-from lucid.hooks.tracing.trace import trace
+from lucid.hooks.tracing.trace import Region, Span, trace
 from lucid.public import publish as _publish
 
 __all__ = ["Region", "Span", "trace"]

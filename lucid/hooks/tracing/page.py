@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lucid.hooks.listing import Table
-    from lucid.hooks.tracing.spans import Region, Span
+    from lucid.hooks.tracing.trace import Region, Span
 
 WIDTH, ROW = 1160, 20  # pixels of the timeline, and of one row in it
 NARROWEST, LETTER = 0.15, 6.6  # what is drawn at all, and what a letter takes

@@ -8,11 +8,11 @@ from bisect import bisect_right
 from math import hypot
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.autograd.engine.node import AccumulateGrad, sequences
+from lucid.autograd.engine.node import AccumulateGrad, Node, sequences
 from lucid.autograd.engine.passes import sequence_of
-from lucid.autograd.hooks.function_hook import FunctionHook
+from lucid.autograd.hooks.functions import Call, FunctionHook
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.profiler import begin_range, end_range
@@ -22,9 +22,8 @@ from lucid.hooks.functions.memory import bytes_made
 from lucid.hooks.functions.timer import device_mark
 from lucid.hooks.listing import table
 from lucid.hooks.points import called
-from lucid.hooks.printing import printed
+from lucid.hooks.printing import printed, rich_table
 from lucid.hooks.tracing.page import page
-from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
 from lucid.hooks.watching import watching
 from lucid.ops.decomposition.matrix_norms import vector_norm
 
@@ -34,12 +33,79 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-    from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
 MICRO = 1e-3  # microseconds of a nanosecond
 OUTSIDE = "outside"
+COLUMNS = ("path", "kind", "calls", "forward", "own", "device", "backward", "kept", "made", "grad")
+
+
+class Span(NamedTuple):
+    """One call of a module, one op, or the backward of one op.
+
+    Attributes
+    ----------
+    path : str
+        Of the module; of an op that of the module in which it ran, or was recorded, and ``"outside"`` where that is
+        none of the traced ones.
+    name : str
+        The module's class, the op's or the node's name.
+    phase : {"forward", "op", "backward"}
+        Which of the three.
+    begin, end : float
+        Microseconds of the host's clock since the trace began.
+    depth : int
+        How many traced calls it lay in.
+    device : float or None
+        Microseconds between two marks in the device's stream around it; None on the CPU.
+    """
+
+    path: str
+    name: str
+    phase: str
+    begin: float
+    end: float
+    depth: int
+    device: float | None
+
+
+class Region:
+    """Sums of one module.
+
+    Attributes
+    ----------
+    path, kind : str
+        Its path and its class; ``"outside"`` for what was recorded in none of the traced ones.
+    calls : int
+        How often it was called.
+    forward, own : float
+        Microseconds of its calls, and those less what traced modules inside took.
+    device : float or None
+        Microseconds of its calls on the device; None on the CPU.
+    backward : float
+        Microseconds of the backward of what was recorded in it, and in no traced module inside.
+    kept : int
+        Bytes of the arrays that backward needs of it, each counted once, parameters and buffers left out.
+    made : int or None
+        Bytes of new arrays of its ops; None where ops are not traced.
+    grad : float or None
+        The norm of the gradients of its own parameters at the end of the block; None where it has none.
+    """
+
+    __slots__ = COLUMNS
+
+    def __init__(self, path: str, kind: str) -> None:
+        self.path = path
+        self.kind = kind
+        self.calls = self.kept = 0
+        self.forward = self.own = self.backward = 0.0
+        self.device: float | None = None
+        self.made: int | None = None
+        self.grad: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it by name, for other programs."""
+        return {column: getattr(self, column) for column in COLUMNS}
 
 
 class ModuleCall:
@@ -155,13 +221,9 @@ class trace(watching):
     def _begin(self) -> None:
         self._began = perf_counter_ns()
         super()._begin()
-        if self._ops is not None:
-            self._ops.__enter__()
 
     def __exit__(self, *exception: object) -> bool | None:
-        if self._ops is not None and self._ops.undo:
-            self._ops.__exit__(None, None, None)
-        ended = super().__exit__(*exception)
+        super().__exit__(*exception)
         for place, begin, end, summed in self._marks:
             end.synchronize()  # they may lie in several streams
             took = begin.elapsed_time(end) * 1e3
@@ -171,7 +233,6 @@ class trace(watching):
                 region.device = took + (region.device or 0.0)
         self._marks.clear()
         self._take_norms()
-        return ended
 
     def _take_norms(self) -> None:
         """Take the norms of the gradients that are there, of all in one look."""
@@ -309,3 +370,30 @@ class trace(watching):
 
     def __str__(self) -> str:
         return printed(self)
+
+
+def table_of(regions: Iterable[Region]) -> RichTable:
+    """Return the table for rich: a row for each path, those of most time first."""
+    rows: list[Iterable[Any]] = []
+    for region in sorted(regions, key=lambda region: -(region.own + region.backward)):
+        grad = None if region.grad is None else f"{region.grad:.3g}"
+        rows.append({**region.to_dict(), "grad": grad}.values())
+    return rich_table(COLUMNS, rows, {"path", "kind"})
+
+
+def chrome_events(spans: Iterable[Span]) -> dict[str, Any]:
+    """Return the spans in Chrome's trace format, for chrome://tracing and Perfetto."""
+    events = [
+        {
+            "name": f"{span.path} {span.name}".strip(),
+            "cat": span.phase,
+            "ph": "X",
+            "ts": round(span.begin, 3),
+            "dur": round(span.end - span.begin, 3),
+            "pid": 0,
+            "tid": "backward" if span.phase == "backward" else "forward",
+            "args": {} if span.device is None else {"device": round(span.device, 3)},
+        }
+        for span in spans
+    ]
+    return {"traceEvents": events, "displayTimeUnit": "ms"}

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from lucid.base.random import draws as lr
+from lucid.base.random import generator as streams
 from lucid.base.random.generator import Generator
 from lucid.base.random.inverse_normal import inverse_normal, minus_log
-from lucid.base.random.philox import philox4x32_10
+from lucid.base.random.philox import philox4x32_10, word_chunks
 
 HEADER = Path(__file__).parents[3] / "kernels" / "random" / "philox.cuh"
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -44,6 +45,14 @@ def reference_block(counter: tuple[int, int, int, int], seed: int) -> list[int]:
 def reference_word(seed: int, offset: int, i: int) -> int:
     c = (offset + i // 4) % 2**64
     return reference_block((c & MASK, c >> 32, 0, 0), seed)[i % 4]
+
+
+def random_bits(xp, n: int, seed: int, offset: int):
+    """Return the first `n` words of the stream of `seed` at `offset`."""
+    words = xp.empty(n, np.uint32)
+    for first, chunk in word_chunks(xp, -(-n // 4), seed, offset):
+        words[first : first + chunk.size] = chunk[: n - first]
+    return words
 
 
 def kolmogorov(values: np.ndarray, cdf) -> float:
@@ -82,16 +91,16 @@ def test_known_answers(counter, seed, expected):
 @pytest.mark.parametrize("offset", [0, 2**32 - 3, 2**64 - 3])
 def test_words_in_pieces(offset, monkeypatch):
     """A long draw is made piece by piece, each of which begins where the one before has ended, beyond the wrap too."""
-    whole = lr.random_bits(np, 40, 7, offset)
+    whole = random_bits(np, 40, 7, offset)
     monkeypatch.setattr("lucid.base.random.philox._CPU_CHUNK", 2)
-    np.testing.assert_array_equal(lr.random_bits(np, 40, 7, offset), whole)
+    np.testing.assert_array_equal(random_bits(np, 40, 7, offset), whole)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2**32 - 3, 2**32, 2**63, 2**64 - 3])
 def test_stream_layout(offset):
     """Word i is lane i % 4 of the block at offset + i // 4, across the carry at 2**32 and the wrap at 2**64."""
     seed = 0x9E2D_0000_FFFF_1234
-    words = lr.random_bits(np, 23, seed, offset)
+    words = random_bits(np, 23, seed, offset)
     assert words.dtype == np.uint32
     assert words.tolist() == [reference_word(seed, offset, i) for i in range(23)]
 
@@ -101,7 +110,7 @@ def test_chunking_and_device_branches_change_nothing(monkeypatch):
 
     def draws(xp):
         g = Generator("cpu", 11)
-        made = [xp.asarray(lr.random_bits(xp, 1001, 5, 7))]
+        made = [xp.asarray(random_bits(xp, 1001, 5, 7))]
         for dtype in FLOATS:
             made += [
                 lr.uniform(g, (7, 143), dtype, -1.0, 2.0, xp),
@@ -330,7 +339,7 @@ def test_bernoulli():
     mask = lr.bernoulli(Generator("cpu", 1), 0.3, (100, 2000))
     assert mask.dtype == np.bool_
     assert abs(mask.mean() - 0.3) < 4 * math.sqrt(0.21 / 200_000)
-    words = lr.random_bits(np, 200_000, 1, 0)
+    words = random_bits(np, 200_000, 1, 0)
     assert np.array_equal(mask.ravel(), words < round(0.3 * 2**32))
     edge = int(words[0])
     assert not lr.bernoulli(Generator("cpu", 1), edge / 2**32, (1,))[0]
@@ -342,7 +351,7 @@ def test_permutation():
     order = lr.permutation(Generator("cpu", 4), 1000)
     assert order.dtype == np.int64
     assert np.array_equal(np.sort(order), np.arange(1000))
-    keys = lr.random_bits(np, 2000, 4, 0).view(np.uint64)
+    keys = random_bits(np, 2000, 4, 0).view(np.uint64)
     assert order.tolist() == sorted(range(1000), key=lambda i: (int(keys[i]), i))
     g = Generator("cpu", 5)
     counts: dict[tuple[int, ...], int] = {}
@@ -478,21 +487,21 @@ def test_reservations_from_threads_do_not_overlap():
 @pytest.fixture
 def _kept_defaults(monkeypatch):
     """Leave the process's generators as they were found."""
-    cpu = lr.get_rng_state()
-    monkeypatch.setattr("lucid.base.random.generator._generators", {"cpu": lr.default_generator})
+    cpu = streams.get_rng_state()
+    monkeypatch.setattr("lucid.base.random.generator._generators", {"cpu": streams.default_generator})
     monkeypatch.setattr("lucid.base.random.generator._process_seed", 0)
     yield
-    lr.set_rng_state(cpu)
+    streams.set_rng_state(cpu)
 
 
 @pytest.mark.usefixtures("_kept_defaults")
 def test_one_seed_gives_equal_streams_on_all_devices():
     """manual_seed restarts every device's generator, also one first used later, with the same numbers."""
-    early = lr.default_generator_for("cuda:0")
-    assert lr.default_generator_for("cuda") is early
-    assert lr.manual_seed(1234) is lr.default_generator
-    late = lr.default_generator_for("cuda:1")
-    draws = [lr.normal(g, (100,), np.float32) for g in (lr.default_generator, early, late)]
+    early = streams.default_generator_for("cuda:0")
+    assert streams.default_generator_for("cuda") is early
+    assert streams.manual_seed(1234) is streams.default_generator
+    late = streams.default_generator_for("cuda:1")
+    draws = [lr.normal(g, (100,), np.float32) for g in (streams.default_generator, early, late)]
     assert np.array_equal(draws[0], draws[1])
     assert np.array_equal(draws[0], draws[2])
 
@@ -500,29 +509,29 @@ def test_one_seed_gives_equal_streams_on_all_devices():
 @pytest.mark.usefixtures("_kept_defaults")
 def test_states_of_all_devices_restore():
     """A checkpoint's states restore all devices; one that had drawn nothing by then starts afresh."""
-    lr.manual_seed(55)
-    lr.uniform(lr.default_generator_for("cuda:0"), (999,), np.float32)
-    lr.uniform(lr.default_generator, (10,), np.float32)
-    states = lr.get_rng_states()
+    streams.manual_seed(55)
+    lr.uniform(streams.default_generator_for("cuda:0"), (999,), np.float32)
+    lr.uniform(streams.default_generator, (10,), np.float32)
+    states = streams.get_rng_states()
     assert sorted(states) == ["cpu", "cuda:0"]
-    expected = [lr.uniform(lr.default_generator_for(d), (20,), np.float32) for d in ("cpu", "cuda:0", "cuda:1")]
-    lr.manual_seed(7)
-    lr.set_rng_states(states)
-    again = [lr.uniform(lr.default_generator_for(d), (20,), np.float32) for d in ("cpu", "cuda:0", "cuda:1")]
+    expected = [lr.uniform(streams.default_generator_for(d), (20,), np.float32) for d in ("cpu", "cuda:0", "cuda:1")]
+    streams.manual_seed(7)
+    streams.set_rng_states(states)
+    again = [lr.uniform(streams.default_generator_for(d), (20,), np.float32) for d in ("cpu", "cuda:0", "cuda:1")]
     assert all(np.array_equal(a, b) for a, b in zip(expected, again, strict=True))
 
 
 @pytest.mark.usefixtures("_kept_defaults")
 def test_malformed_states_change_nothing():
     """One bad entry, or a missing one for the CPU, leaves all generators as they were."""
-    lr.manual_seed(55)
-    before = lr.get_rng_states()
+    streams.manual_seed(55)
+    before = streams.get_rng_states()
     good = Generator("cpu", 1).get_state()
     with pytest.raises(ValueError, match="shape"):
-        lr.set_rng_states({"cpu": good, "cuda:0": good[:3]})
+        streams.set_rng_states({"cpu": good, "cuda:0": good[:3]})
     with pytest.raises(ValueError, match=r"hold the device 'cpu', got \['cuda:0'\]"):
-        lr.set_rng_states({"cuda:0": good})
-    after = lr.get_rng_states()
+        streams.set_rng_states({"cuda:0": good})
+    after = streams.get_rng_states()
     assert sorted(after) == sorted(before)
     assert np.array_equal(after["cpu"], before["cpu"])
 
@@ -620,7 +629,7 @@ def drawn(draw, *arguments):
 
 def test_cuda_source_bits(twin):
     """The header's words are the array code's, one by one, by block and as 64-bit words; and the published ones."""
-    words = lr.random_bits(np, 2 * COUNT, SEED, OFFSET)
+    words = random_bits(np, 2 * COUNT, SEED, OFFSET)
     assert np.array_equal(run(twin, "bits", np.uint32), words[:COUNT])
     assert np.array_equal(run(twin, "blocks", np.uint32), words[:COUNT])
     assert np.array_equal(run(twin, "bits64", np.uint64), words.view(np.uint64))

@@ -12,7 +12,7 @@ import lucid
 from lucid import hooks, nn
 from lucid.errors import SettingError
 from lucid.hooks.tracing.page import ROW, page
-from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
+from lucid.hooks.tracing.trace import Region, Span, chrome_events, table_of
 from tests.device import DEVICE
 
 
