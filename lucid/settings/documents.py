@@ -248,7 +248,7 @@ def _around(text: str) -> tuple[str, str]:
 
 def _type(words: str, default: Any) -> str:
     """Return the type of a parameter with a default as a docstring has it."""
-    if default is None:
+    if default is None or type(default) is object:  # which stands for an argument that was not given
         return f"{words.replace(' or None', '').removesuffix(', optional')}, optional"
     if ", default" in words:
         return words
