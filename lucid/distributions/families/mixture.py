@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.autograd.modes.state import no_grad
 from lucid.distributions import constraints
@@ -85,15 +85,6 @@ class MixtureSameFamily(Distribution):
     def support(self) -> Constraint:
         """That of the components."""
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new: Any = self._get_checked_instance(type(self), _instance)
-        shape = self._expanded_shape(batch_shape)
-        parts = self._component_distribution.expand((*shape, self._num_component))
-        weights = self._mixture_distribution.expand(shape)
-        changed = {"_component_distribution": parts, "_mixture_distribution": weights, "_batch_shape": shape}
-        new.__dict__.update({**vars(self), **changed})
-        return new
 
     def _beside(self, value: Tensor) -> Tensor:
         return self._component_distribution._beside(value)  # noqa: SLF001 - a distribution of its own
