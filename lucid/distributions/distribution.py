@@ -191,6 +191,10 @@ class Distribution:
         densities = logs(where(inside.reshape(*inside.shape, *(1 for _ in range(dims))), value, safe))
         return where(known, where(inside, densities, -math.inf), math.nan)
 
+    def _density(self, value: Tensor, logs: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what `log_prob` returns by `_drawn`, of a value as it takes it."""
+        return self._drawn(self._validate_sample(value), logs)
+
     @property
     def batch_shape(self) -> Size:
         """The shape of the parameters."""
@@ -341,12 +345,21 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(words)})"
 
 
-class Symmetric:
-    """Part of families that are symmetric about `loc`."""
+class Symmetric(Distribution):
+    """The base of families that are symmetric about `loc`, and stretched by a positive `scale`."""
 
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
     loc: Tensor
-    cdf: Callable[[Tensor], Tensor]
-    icdf: Callable[[Tensor], Tensor]
+    scale: Tensor
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        self._set(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     def _above(self, value: Tensor) -> Tensor:
         return self.cdf(2 * self.loc - value)

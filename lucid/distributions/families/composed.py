@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import no_grad
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 
     _Side = Callable[[Tensor], Tensor]
 
-__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution"]
+__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution", "of_base"]
+
+
+def of_base(name: str, doc: str) -> Any:
+    """Return the property of a distribution that is a parameter of its base."""
+    return property(attrgetter(f"base_dist.{name}"), doc=doc)
 
 
 def checked_distribution(value: object, title: str) -> Any:
@@ -283,9 +289,7 @@ class TransformedDistribution(Distribution):
 
         Of several signs each is asked for `spare` where the other is: it may have no finite slope at the value.
         """
-        sign: Any = 1
-        for transform in self.transforms:
-            sign = sign * transform.sign
+        sign: Any = ComposeTransform(self.transforms).sign
         if not isinstance(sign, Tensor):
             return falling(value) if sign < 0 else rising(value)
         falls = sign < 0
@@ -343,19 +347,14 @@ class Half(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    @property
-    def scale(self) -> Tensor:
-        """That of the numbers on both sides."""
-        base: Any = self.base_dist
-        return base.scale
+    scale: Tensor = of_base("scale", "That of the numbers on both sides.")
 
     @property
     def mode(self) -> Tensor:
         return self.scale * 0
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
+        return self._density(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
 
     def _above(self, value: Tensor) -> Tensor:
         return 2 * self.base_dist._above(self._bounded(value))  # noqa: SLF001 - one of its own kind

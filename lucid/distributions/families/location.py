@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
-from lucid.distributions.distribution import Distribution, Symmetric
+from lucid.distributions.distribution import Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
@@ -22,24 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace"]
 
 
-class _Located(Symmetric, Distribution):
-    """The base of distributions shifted by `loc` and stretched by a positive `scale`."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        self._set(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-
-class Cauchy(_Located):
+class Cauchy(Symmetric):
     """Numbers around `loc` with the density ``1 / (pi * scale * (1 + ((x - loc) / scale)**2))``; `scale` is above 0.
 
     There is no mean, and no finite variance.
@@ -119,7 +102,7 @@ class HalfCauchy(Half):
         return self.base_dist.variance
 
 
-class Laplace(_Located):
+class Laplace(Symmetric):
     """Numbers around `loc` with the density ``exp(-abs(x - loc) / scale) / (2 * scale)``; `scale` is above 0.
 
     >>> import lucid

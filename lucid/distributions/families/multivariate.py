@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import lazy_property, parameters_of, standard_normal
+from lucid.distributions.utils import lazy_property, parameters_of
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
+from lucid.ops.creation.random import randn
 from lucid.ops.creation.ranges import eye
 from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
 from lucid.ops.linalg.products import matmul
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "factor_of", "one_of", "squared_length"]
+__all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "OfCovariance", "factor_of", "one_of", "squared_length"]
 
 
 def one_of(title: str, other: dict[str, Any], named: dict[str, Any]) -> tuple[Tensor, str, Tensor]:
@@ -65,7 +66,35 @@ def squared_length(factor: Tensor, away: Tensor) -> Tensor:
     return lengths.movedim(-1, 0).reshape(shape)
 
 
-class MultivariateNormal(Distribution):
+class OfCovariance(Distribution):
+    """The base of distributions with a covariance of vectors, of which one of three forms is given."""
+
+    _unbroadcasted_scale_tril: Tensor
+
+    def _wide(self, matrix: Tensor) -> Tensor:
+        return matrix.expand(*self.batch_shape, *matrix.shape[-2:])
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance."""
+        return self._wide(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance of the vectors."""
+        factor = self._unbroadcasted_scale_tril
+        return self._wide(matmul(factor, factor.mT))
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        return self._wide(cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    def _half_log_det(self) -> Tensor:
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class MultivariateNormal(OfCovariance):
     """Vectors around `loc` with the density ``exp(-|L**-1 @ (x - loc)|**2 / 2) / (det(L) * (2 * pi)**(n / 2))``.
 
     L is the lower Cholesky factor of the covariance. One of `covariance_matrix`, `precision_matrix`, its inverse, both
@@ -108,23 +137,6 @@ class MultivariateNormal(Distribution):
         super().__init__(shape, (n,), validate_args)
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of the covariance."""
-        return self._unbroadcasted_scale_tril.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance."""
-        factor = self._unbroadcasted_scale_tril
-        return matmul(factor, factor.mT).expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        inverse = cholesky_inverse(self._unbroadcasted_scale_tril)
-        return inverse.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
     @property
     def mean(self) -> Tensor:
         return self.loc
@@ -140,9 +152,6 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         noise = self._normal(sample_shape, self.loc)
         return self.loc + matmul(self._unbroadcasted_scale_tril, noise.unsqueeze(-1)).squeeze(-1)
-
-    def _half_log_det(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
@@ -192,13 +201,10 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = cov_factor.expand(*shape, *cov_factor.shape[-2:])
         self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
         super().__init__(shape, (n,), validate_args)
-        self._unbroadcasted_capacitance_tril = cholesky(self._capacitance(cov_factor, cov_diag))
-
-    @staticmethod
-    def _capacitance(factor: Tensor, diag: Tensor) -> Tensor:
-        """Return ``I + W.mT @ diag(1 / d) @ W``."""
-        inner = matmul(factor.mT / diag.unsqueeze(-2), factor)
-        return inner + eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
+        # of I + W.mT @ diag(1 / d) @ W
+        inner = matmul(cov_factor.mT / cov_diag.unsqueeze(-2), cov_factor)
+        one = eye(cov_factor.shape[-1], dtype=cov_factor.dtype, device=cov_factor.device)
+        self._unbroadcasted_capacitance_tril = cholesky(inner + one)
 
     def _wide(self, matrix: Tensor) -> Tensor:
         return matrix.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
@@ -241,7 +247,7 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         factors = self.cov_factor.shape[-1]
         shape = (*self._extended_shape(sample_shape)[:-1], factors)
-        common = standard_normal(shape, self.loc.dtype, self.loc.device)
+        common = randn(*shape, dtype=self.loc.dtype, device=self.loc.device)
         own = self._normal(sample_shape, self.loc)
         shared = matmul(self._unbroadcasted_cov_factor, common.unsqueeze(-1)).squeeze(-1)
         return self.loc + shared + self._unbroadcasted_cov_diag.sqrt() * own

@@ -9,7 +9,7 @@ from lucid.autograd.function import Function
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import ExponentialFamily, Symmetric
-from lucid.distributions.families.composed import Half, TransformedDistribution
+from lucid.distributions.families.composed import Half, TransformedDistribution, of_base
 from lucid.distributions.transformations.elementwise import AbsTransform, ExpTransform
 from lucid.distributions.utils import steady
 from lucid.ops.elementwise.selection import where
@@ -63,22 +63,10 @@ class Normal(Symmetric, ExponentialFamily):
     tensor([-1.4189, -1.7371])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        self._set(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -134,19 +122,11 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Normal
+    loc: Tensor = of_base("loc", "The mean of the logarithm.")
+    scale: Tensor = of_base("scale", "The deviation of the logarithm.")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=False), ExpTransform(), validate_args)
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The deviation of the logarithm."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:

@@ -7,12 +7,12 @@ Gumbel-softmax (2017).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.families.categorical import OfCategorical
-from lucid.distributions.families.composed import TransformedDistribution
+from lucid.distributions.families.composed import TransformedDistribution, of_base
 from lucid.distributions.families.normal import Normal
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.transformations.elementwise import ExpTransform, SigmoidTransform
@@ -78,22 +78,9 @@ class _Relaxed(TransformedDistribution):
     """The base of continuous relaxations of discrete distributions, with a `temperature` as distance from a choice."""
 
     has_rsample = True
-    base_dist: LogitRelaxedBernoulli | ExpRelaxedCategorical
-
-    @property
-    def temperature(self) -> Tensor:
-        """How far from a choice."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Those of the discrete distribution that it becomes."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Those of the discrete distribution that it becomes."""
-        return self.base_dist.probs
+    temperature: Tensor = of_base("temperature", "How far from a choice.")
+    logits: Tensor = of_base("logits", "Those of the discrete distribution that it becomes.")
+    probs: Tensor = of_base("probs", "Those of the discrete distribution that it becomes.")
 
 
 class RelaxedBernoulli(_Relaxed):
@@ -217,24 +204,11 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
+    loc: Tensor = of_base("base_dist.loc", "The mean of the normal numbers.")
+    scale: Tensor = of_base("base_dist.scale", "The deviation of the normal numbers.")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=False)
         if not base.batch_shape:
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args)
-
-    @property
-    def _numbers(self) -> Any:
-        base: Any = self.base_dist
-        return base.base_dist
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the normal numbers."""
-        return self._numbers.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The deviation of the normal numbers."""
-        return self._numbers.scale

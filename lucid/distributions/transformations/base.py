@@ -101,8 +101,10 @@ class Transform:
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """Return the same transform with a cache of this size."""
-        if self._cache_size == cache_size:
-            return self
+        return self if self._cache_size == cache_size else self._recached(cache_size)
+
+    def _recached(self, cache_size: int) -> Transform:
+        """Return a new transform of the same settings."""
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
         raise NotImplementedError(f"{type(self).__name__} has no with_cache")
@@ -307,8 +309,8 @@ class ComposeTransform(Transform):
             vars(self._inv)["_inv"] = self
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
+    def _recached(self, cache_size: int) -> Transform:
+        return ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
         x = value_beside(type(self).__name__, x)

@@ -83,8 +83,8 @@ class PowerTransform(Transform):
         super().__init__(cache_size)
         self.exponent = _number(exponent, "exponent")
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+    def _recached(self, cache_size: int) -> Transform:
+        return PowerTransform(self.exponent, cache_size)
 
     @property
     def sign(self) -> Any:
@@ -245,9 +245,7 @@ class AffineTransform(Transform):
     def sign(self) -> Any:
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _recached(self, cache_size: int) -> Transform:
         return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def _call(self, x: Tensor) -> Tensor:
@@ -288,9 +286,7 @@ class CumulativeDistributionTransform(Transform):
     def domain(self) -> Any:
         return self.distribution.support
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _recached(self, cache_size: int) -> Transform:
         return CumulativeDistributionTransform(self.distribution, cache_size)
 
     def _call(self, x: Tensor) -> Tensor:

@@ -63,8 +63,7 @@ class SoftmaxTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Any:
         return _last("SoftmaxTransform", shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
-        return _last("SoftmaxTransform", shape)
+    inverse_shape = forward_shape
 
 
 class StickBreakingTransform(Transform):
