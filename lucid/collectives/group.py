@@ -146,9 +146,7 @@ class ProcessGroup:
                 f"ProcessGroup.without: ranks: expected some of {list(self.ranks)} other than this process, "
                 f"{self.watch.rank}, got {gone}"
             )
-        parent = self._engines.get("cuda")  # after a failure too
-        if parent is None:
-            parent = self.engine("cuda", "ProcessGroup.without")
+        parent = self._engines.get("cuda") or self.engine("cuda", "ProcessGroup.without")  # after a failure too
         engine = parent.without(gone)
         kept = [rank for rank in self.ranks if rank not in gone]
         name = f"{self.name} without {', '.join(map(str, gone))}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lucid.collectives.job.watch import Watch
 from lucid.errors import DistributedError
@@ -121,20 +121,10 @@ class Single(Engine):
     def wait(self, work: Work, limit: float, *, asked: bool) -> None:
         pass
 
-    def all_reduce(self, array: Array, op: ReduceOp) -> Steps:
+    def _nothing(self, *_: Any, **__: Any) -> Steps:
         yield from ()
 
-    def tree_all_reduce(self, array: Array) -> Steps:
-        yield from ()
-
-    def broadcast(self, array: Array, root: int) -> Steps:
-        yield from ()
-
-    def reduce(self, array: Array, op: ReduceOp, root: int) -> Steps:
-        yield from ()
-
-    def barrier(self) -> Steps:
-        yield from ()
+    all_reduce = tree_all_reduce = broadcast = reduce = barrier = _nothing
 
     def all_gather(self, into: Array, array: Array) -> Steps:
         into.reshape(-1)[...] = array.reshape(-1)
