@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from lucid.distributions.utils import reading
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.ops.shape.joining import cat, stack
@@ -159,14 +160,9 @@ class _OfBase(Constraint):
     """The base of constraints that ask the same as `base_constraint`, of values of another shape."""
 
     base_constraint: Constraint
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
-
-    @property
-    def words(self) -> str:
-        return self.base_constraint.words
+    is_discrete = reading("base_constraint.is_discrete")
+    event_dim = reading("base_constraint.event_dim")
+    words = reading("base_constraint.words")
 
     def _check_dim(self, value: Tensor, dims: int) -> None:
         if dims < 0:
@@ -203,10 +199,6 @@ class MixtureSameFamilyConstraint(_OfBase):
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = _constraint(base_constraint, "MixtureSameFamilyConstraint")
-
-    @property
-    def event_dim(self) -> int:
-        return self.base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:
         kept = value.dim() - self.event_dim

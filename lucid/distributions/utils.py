@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from numbers import Integral
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -91,6 +92,11 @@ def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
         cast_to(value, dtype) if isinstance(value, Tensor) else tensor(float(value), dtype=dtype, device=device)
         for value in values
     ]
+
+
+def reading(path: str, doc: str | None = None) -> Any:
+    """Return the property that is an attribute of another attribute, at a path of names with dots."""
+    return property(attrgetter(path), doc=doc)
 
 
 def count_of(name: str, value: object) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import no_grad
@@ -13,7 +12,7 @@ from lucid.distributions import constraints
 from lucid.distributions.constraint_base import all_of
 from lucid.distributions.distribution import Distribution, boundless, within
 from lucid.distributions.transformations.base import ComposeTransform, Transform
-from lucid.distributions.utils import sum_rightmost, value_beside
+from lucid.distributions.utils import reading, sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.elementwise.selection import where
 from lucid.tensor import Tensor
@@ -28,12 +27,7 @@ if TYPE_CHECKING:
 
     _Side = Callable[[Tensor], Tensor]
 
-__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution", "of_base"]
-
-
-def of_base(name: str, doc: str) -> Any:
-    """Return the property of a distribution that is a parameter of its base."""
-    return property(attrgetter(f"base_dist.{name}"), doc=doc)
+__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution"]
 
 
 def checked_distribution(value: object, title: str) -> Any:
@@ -71,10 +65,7 @@ class Independent(Distribution):
         kept = len(batch) - self.reinterpreted_batch_ndims
         super().__init__(batch[:kept], (*batch[kept:], *base.event_shape), validate_args)
 
-    @property
-    def has_rsample(self) -> bool:
-        """That of the base."""
-        return self.base_dist.has_rsample
+    has_rsample = reading("base_dist.has_rsample", "That of the base.")
 
     @property
     def has_enumerate_support(self) -> bool:
@@ -204,10 +195,7 @@ class TransformedDistribution(Distribution):
         vars(new)["_batch_shape"] = shape
         return new
 
-    def _has_rsample(self) -> bool:
-        return self.base_dist.has_rsample
-
-    has_rsample: Any = property(_has_rsample)
+    has_rsample = reading("base_dist.has_rsample")
 
     def _support(self) -> Any:
         if not self.transforms:
@@ -347,7 +335,7 @@ class Half(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    scale: Tensor = of_base("scale", "That of the numbers on both sides.")
+    scale: Tensor = reading("base_dist.scale", "That of the numbers on both sides.")
 
     @property
     def mode(self) -> Tensor:

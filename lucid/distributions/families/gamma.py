@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
-from lucid.distributions.families.composed import TransformedDistribution, of_base
+from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.implicit import (
     digamma_rise,
     dirichlet_from,
@@ -20,7 +20,7 @@ from lucid.distributions.implicit import (
     standard_gamma,
 )
 from lucid.distributions.transformations.elementwise import PowerTransform
-from lucid.distributions.utils import log1p_square, named_tensors, steady, where_above
+from lucid.distributions.utils import log1p_square, named_tensors, reading, steady, where_above
 from lucid.errors import SettingError
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
@@ -138,8 +138,8 @@ class InverseGamma(TransformedDistribution):
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
-    concentration: Tensor = of_base("concentration", "The power of the density, less 1.")
-    rate: Tensor = of_base("rate", "The rate, a factor of the reciprocals.")
+    concentration: Tensor = reading("base_dist.concentration", "The power of the density, less 1.")
+    rate: Tensor = reading("base_dist.rate", "The rate, a factor of the reciprocals.")
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=False)

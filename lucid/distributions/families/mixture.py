@@ -9,6 +9,7 @@ from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.families.categorical import Categorical
 from lucid.distributions.families.composed import checked_distribution
+from lucid.distributions.utils import reading
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.dims import common_shape
@@ -41,6 +42,10 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints = {}
     has_rsample = False
+    mixture_distribution: Categorical = reading(
+        "_mixture_distribution", "The distribution of the index of the component."
+    )
+    component_distribution: Distribution = reading("_component_distribution", "The components.")
 
     def __init__(
         self,
@@ -70,16 +75,6 @@ class MixtureSameFamily(Distribution):
         self._component_distribution, self._mixture_distribution = parts, weights
         self._num_component, self._event_ndims = count, len(parts.event_shape)
         super().__init__(shape, parts.event_shape, validate_args)
-
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """The distribution of the index of the component."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The components."""
-        return self._component_distribution
 
     @constraints.dependent_property
     def support(self) -> Constraint:

@@ -9,9 +9,9 @@ from lucid.autograd.function import Function
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import ExponentialFamily, Symmetric
-from lucid.distributions.families.composed import Half, TransformedDistribution, of_base
+from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.transformations.elementwise import AbsTransform, ExpTransform
-from lucid.distributions.utils import steady
+from lucid.distributions.utils import reading, steady
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, erfc, erfinv
 
@@ -122,8 +122,8 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Normal
-    loc: Tensor = of_base("loc", "The mean of the logarithm.")
-    scale: Tensor = of_base("scale", "The deviation of the logarithm.")
+    loc: Tensor = reading("base_dist.loc", "The mean of the logarithm.")
+    scale: Tensor = reading("base_dist.scale", "The deviation of the logarithm.")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=False), ExpTransform(), validate_args)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.families.categorical import OfCategorical
-from lucid.distributions.families.composed import TransformedDistribution, of_base
+from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.families.normal import Normal
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.transformations.elementwise import ExpTransform, SigmoidTransform
 from lucid.distributions.transformations.vectors import StickBreakingTransform
-from lucid.distributions.utils import broadcast_all, parameters_of
+from lucid.distributions.utils import broadcast_all, parameters_of, reading
 from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
@@ -78,9 +78,9 @@ class _Relaxed(TransformedDistribution):
     """The base of continuous relaxations of discrete distributions, with a `temperature` as distance from a choice."""
 
     has_rsample = True
-    temperature: Tensor = of_base("temperature", "How far from a choice.")
-    logits: Tensor = of_base("logits", "Those of the discrete distribution that it becomes.")
-    probs: Tensor = of_base("probs", "Those of the discrete distribution that it becomes.")
+    temperature: Tensor = reading("base_dist.temperature", "How far from a choice.")
+    logits: Tensor = reading("base_dist.logits", "Those of the discrete distribution that it becomes.")
+    probs: Tensor = reading("base_dist.probs", "Those of the discrete distribution that it becomes.")
 
 
 class RelaxedBernoulli(_Relaxed):
@@ -204,8 +204,8 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
-    loc: Tensor = of_base("base_dist.loc", "The mean of the normal numbers.")
-    scale: Tensor = of_base("base_dist.scale", "The deviation of the normal numbers.")
+    loc: Tensor = reading("base_dist.base_dist.loc", "The mean of the normal numbers.")
+    scale: Tensor = reading("base_dist.base_dist.scale", "The deviation of the normal numbers.")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=False)

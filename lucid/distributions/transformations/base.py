@@ -8,7 +8,7 @@ from lucid.autograd.modes.state import is_grad_enabled, is_inference_mode_enable
 from lucid.base.dtype import get_default_dtype
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import is_whole, sum_rightmost, value_beside, version
+from lucid.distributions.utils import is_whole, reading, sum_rightmost, value_beside, version
 from lucid.errors import ArgumentError, SettingError
 from lucid.tensor import Tensor
 
@@ -200,13 +200,8 @@ class _InverseTransform(Transform):
     def codomain(self) -> Constraint:
         return self._inv.domain
 
-    @property
-    def bijective(self) -> bool:
-        return self._inv.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
+    bijective = reading("_inv.bijective")
+    sign = reading("_inv.sign")
 
     @property
     def inv(self) -> Transform:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import from_end, of_pieces
 from lucid.distributions.transformations.base import Transform
-from lucid.distributions.utils import count_of, sum_rightmost
+from lucid.distributions.utils import count_of, reading, sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.shape.joining import cat, stack
@@ -67,13 +67,8 @@ class IndependentTransform(Transform):
     def codomain(self) -> Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> bool:
-        return self.base_transform.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self.base_transform.sign
+    bijective = reading("base_transform.bijective")
+    sign = reading("base_transform.sign")
 
     def _call(self, x: Tensor) -> Tensor:
         self._check_dim(x, self.domain.event_dim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
+import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -304,6 +305,29 @@ def keeps_state(value: Any) -> bool:
 
 
 # ---- messages ----
+
+
+class Failure(NamedTuple):
+    """An exception of a worker, its traceback as text, and the index of the sample that was being read."""
+
+    error: BaseException
+    text: str
+    at: Any
+
+
+def failure_of(error: BaseException, at: Any = None) -> Failure:
+    """Return an exception that was caught in a worker, as the training loop is told of it."""
+    return Failure(error, "".join(traceback.format_exception(error)), at)
+
+
+def failed(worker: str, number: int, job: Job | None, failure: Failure) -> WorkerError:
+    """Return the error for an exception of a worker, which messages call `worker`."""
+    where = " while it was starting" if job is None else while_reading(job, failure.at)
+    error = failure.error
+    made = worker_error(f"{type(error).__name__} in {worker}{where}: {error}\n\n{failure.text}", number, job)
+    made.__cause__ = error
+    return made
+
 
 # As many indices of a batch as a message shows.
 _SHOWN = 8

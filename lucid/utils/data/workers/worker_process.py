@@ -9,7 +9,6 @@ import random
 import resource
 import signal
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,14 +17,14 @@ from lucid.base.random.generator import manual_seed
 from lucid.base.sharing import Block
 from lucid.errors import ArgumentError, LucidError, OutOfMemoryError
 from lucid.utils.data.randomness import SampleStreams
-from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, reader_of, set_worker_info
+from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, failure_of, reader_of, set_worker_info
 from lucid.utils.data.workers.sharing import Message, Writer, unpack, why_not_picklable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-    from lucid.utils.data.reading import Reader
+    from lucid.utils.data.reading import Failure, Reader
 
 
 class Setup(NamedTuple):
@@ -73,14 +72,6 @@ class Reply(NamedTuple):
     message: Message
     fresh: bool
     peak: int
-
-
-class Failure(NamedTuple):
-    """An exception of a worker, its traceback as text, and the index of the sample that was being read."""
-
-    error: BaseException
-    text: str
-    at: Any
 
 
 class Inherited(NamedTuple):
@@ -205,16 +196,16 @@ def _packed_failure(writer: Writer, error: BaseException, at: Any) -> Message:
 
 
 def _failure(error: BaseException, at: Any) -> Failure:
-    text = "".join(traceback.format_exception(error))
+    failure = failure_of(error, at)
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001  whatever its class raises
-        error = _stand_in(error)
+        failure = failure._replace(error=_stand_in(error))
     try:
         pickle.dumps(at)
     except Exception:  # noqa: BLE001
-        at = repr(at)
-    return Failure(error, text, at)
+        failure = failure._replace(at=repr(at))
+    return failure
 
 
 def _stand_in(error: BaseException) -> BaseException:
