@@ -73,7 +73,7 @@ class MixtureSameFamily(Distribution):
         if shape != batch[:-1]:
             parts = parts.expand((*shape, count))
         self._component_distribution, self._mixture_distribution = parts, weights
-        self._num_component, self._event_ndims = count, len(parts.event_shape)
+        self._event_ndims = len(parts.event_shape)
         super().__init__(shape, parts.event_shape, validate_args)
 
     @constraints.dependent_property
