@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 # what has an underscore is public, as in PyTorch, by another name or for `isinstance`
 # pyright: reportUnusedClass=false
 
-__all__ = ["Constraint", "MixtureSameFamilyConstraint", "all_of", "from_end", "is_dependent", "of_pieces"]
-
 
 class Constraint:
     """The base of constraints: a set of values, with `check` to test each event for membership.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["Distribution", "ExponentialFamily", "Symmetric", "boundless", "within"]
-
 
 def boundless(support: Constraint) -> bool:
     """Tell whether a set holds all numbers, or all of a shape."""

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = [
-    "digamma_rise", "dirichlet_from", "fall", "gamma_entropy", "gamma_share", "lgamma_bend", "lgamma_rise", "log_gamma",
-    "log_gamma_density", "log_ratio", "standard_gamma",
-]  # fmt: skip
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__: list[str] = []
-
 
 def _of(q: type, *kinds: type) -> Callable[[Any], Any]:
     """Register one function for several p and one q."""

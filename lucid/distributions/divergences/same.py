@@ -242,6 +242,3 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
         inner = (other - theta) * mean
         total = total - sum_rightmost(inner, inner.dim() - len(p.batch_shape))
     return total
-
-
-__all__: list[str] = []

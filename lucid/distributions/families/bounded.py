@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["ContinuousBernoulli", "Kumaraswamy", "Uniform"]
-
 
 class Uniform(Distribution):
     """Numbers of [low, high), all as likely, with the density ``1 / (high - low)``; `low` is below `high`.

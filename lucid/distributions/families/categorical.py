@@ -26,8 +26,6 @@ from lucid.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Categorical", "Multinomial", "OfCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
-
 
 class _Weights(constraints.Constraint):
     event_dim = 1

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     _Side = Callable[[Tensor], Tensor]
 
-__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution"]
-
 
 def checked_distribution(value: object, title: str) -> Any:
     """Return a distribution that was given; raise if it is none."""

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = [
-    "TERMS", "Exponential", "GeneralizedPareto", "Pareto", "Weibull", "near_zero", "power_series", "spread_series",
-]  # fmt: skip
-
 
 TERMS = 6
 """Of the series by which a concentration near 0 is computed, so that it has derivatives at 0 as well."""

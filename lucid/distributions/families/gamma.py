@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
-
 
 class Gamma(ExponentialFamily):
     """Numbers above 0 with the density ``b**a * x**(a - 1) * exp(-b * x) / gamma(a)``.

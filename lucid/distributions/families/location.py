@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "VonMises"]
 
 # From here on Hankel's asymptotic series of Bessel functions is exact to the last place.
 FAR = 30.0

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["LKJCholesky", "Wishart"]
-
 
 class Wishart(OfCovariance, ExponentialFamily):
     """Sums of `df` outer products of normal vectors, with one form of their covariance V given.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 # components have their own parts under an underscore
 # pyright: reportPrivateUsage=false
 
-__all__ = ["MixtureSameFamily"]
-
 
 class MixtureSameFamily(Distribution):
     """Draws of one of several components, chosen by `mixture_distribution`, a `Categorical`.

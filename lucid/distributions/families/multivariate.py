@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "OfCovariance", "factor_of", "one_of", "squared_length"]
-
 
 def one_of(title: str, other: dict[str, Any], named: dict[str, Any]) -> tuple[Tensor, str, Tensor]:
     """Return another parameter, and the name and the value of that one of three matrices that is given."""

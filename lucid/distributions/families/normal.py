@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["HalfNormal", "LogNormal", "Normal"]
-
 
 class _Quantile(Function):
     """Quantiles of shares up to a half of standard normal numbers.

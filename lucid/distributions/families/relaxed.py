@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = [
-    "ExpRelaxedCategorical",
-    "LogisticNormal",
-    "LogitRelaxedBernoulli",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-]
-
 
 class LogitRelaxedBernoulli(Odds):
     """The logits of a `RelaxedBernoulli`: ``(logits + noise) / temperature``, the noise of the logistic distribution.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Bernoulli", "Binomial", "Chances", "Geometric", "NegativeBinomial", "Odds", "Poisson", "log_ways"]
-
 
 class Chances(Distribution):
     """The base of distributions given by probabilities or their logarithms."""

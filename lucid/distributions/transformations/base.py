@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["ComposeTransform", "Transform", "identity_transform"]
-
 
 def same(first: object, second: object) -> bool:
     """Tell whether two settings are equal; the host waits for the elements of tensors."""

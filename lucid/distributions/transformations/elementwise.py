@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from lucid.distributions.constraints import Constraint
     from lucid.distributions.distribution import Distribution
 
-__all__ = [
-    "AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform",
-    "SigmoidTransform", "SoftplusTransform", "TanhTransform",
-]  # fmt: skip
-
 
 def _broadcast(shape: Sequence[int], *settings: Any) -> Size:
     return Size(common_shape(tuple(shape), *(tuple(getattr(each, "shape", ())) for each in settings)))

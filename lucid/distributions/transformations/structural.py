@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lucid.distributions.constraints import Constraint
     from lucid.tensor import Tensor
 
-__all__ = ["CatTransform", "IndependentTransform", "ReshapeTransform", "StackTransform", "lengths_after"]
-
 
 def _is_transform(value: object, name: str) -> Any:
     if not isinstance(value, Transform):

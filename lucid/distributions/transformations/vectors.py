@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = [
-    "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "SoftmaxTransform",
-    "StickBreakingTransform",
-]  # fmt: skip
-
 
 def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
     if len(shape) < dims:
