@@ -90,13 +90,9 @@ class ProcessGroup:
             if maker is None:
                 known = " and ".join(self._makers)
                 raise DeviceError(
-                    f"{what}: this group computes with {known} tensors, got one on {device}: "
-                    + (
-                        "init_process_group('nccl') is for CUDA"
-                        if device == "cuda"
-                        else "init_process_group('mpi') is for CPU"
-                    )
-                    + " tensors, init_process_group() for both"
+                    f"{what}: this group computes with {known} tensors, got one on {device}: init_process_group("
+                    f"{'nccl' if device == 'cuda' else 'mpi'!r}) is for {device.upper()} tensors, init_process_group() "
+                    "for both"
                 )
             engine = self._engines[device] = maker()
         return engine

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.collectives.job.watch import Watch
 from lucid.errors import DistributedError
 
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps, Work
+
+
+def as_bytes(array: Array) -> Array:
+    """Return the memory of a contiguous array as bytes, so that transfers need no datatype of the library."""
+    return array.reshape(-1).view(np.uint8)
 
 
 class Engine:

@@ -10,7 +10,7 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.implicit import log_gamma_density
-from lucid.distributions.utils import lazy_property, log_chances, logits_to_probs, named_tensors, probs_to_logits
+from lucid.distributions.utils import lazy_property, log_chances, logits_to_probs, probs_to_logits
 from lucid.errors import SettingError
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
 from lucid.ops.base.promotion import promote_to_tensors
@@ -82,10 +82,7 @@ class Odds(Chances):
     def _begin(
         self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None, **others: Any
     ) -> None:
-        parameters = {**others, **self._given(probs, logits)}
-        tensors = named_tensors(type(self).__name__, parameters)
-        vars(self).update(zip(parameters, tensors, strict=True))
-        Distribution.__init__(self, tensors[-1].shape, validate_args=validate_args)
+        self._set(validate_args, **others, **self._given(probs, logits))
 
     @lazy_property
     def probs(self) -> Tensor:

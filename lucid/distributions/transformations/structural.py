@@ -27,11 +27,11 @@ def _is_transform(value: object, name: str) -> Any:
     return value
 
 
-def _ends(title: str, shape: Sequence[int], wanted: Size) -> tuple[int, ...]:
+def _ends(shape: Sequence[int], wanted: Size) -> tuple[int, ...]:
     """Return the dimensions before those of an event."""
     kept = len(shape) - len(wanted)
     if kept < 0 or tuple(shape[kept:]) != tuple(wanted):
-        raise ShapeError(f"{title}: expected a shape that ends in {tuple(wanted)}, got {tuple(shape)}")
+        raise ShapeError(f"ReshapeTransform: expected a shape that ends in {tuple(wanted)}, got {tuple(shape)}")
     return tuple(shape[:kept])
 
 
@@ -133,10 +133,10 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
-        return Size((*_ends("ReshapeTransform", shape, self.in_shape), *self.out_shape))
+        return Size((*_ends(shape, self.in_shape), *self.out_shape))
 
     def inverse_shape(self, shape: Sequence[int]) -> Size:
-        return Size((*_ends("ReshapeTransform", shape, self.out_shape), *self.in_shape))
+        return Size((*_ends(shape, self.out_shape), *self.in_shape))
 
 
 def _with_length(shape: Sequence[int], dim: int, length: int) -> tuple[int, ...]:
