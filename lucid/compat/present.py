@@ -13,10 +13,7 @@ from lucid.public import publish as _publish
 __all__ = ["Name", "coverage", "is_present"]
 
 # What lucid has only to say what to use instead.
-REFUSED = {
-    "torch.nn.DataParallel",
-    "torch.optim.SparseAdam",
-}
+REFUSED = {"torch.nn.DataParallel", "torch.optim.SparseAdam"}
 
 _FACTORS = "not built: CuPy has no such function of cuSOLVER, or it is rarely asked for; numpy.linalg, scipy.linalg"
 _REASONS = (

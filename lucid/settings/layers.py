@@ -6,18 +6,7 @@ A layer in which a name may be something else says so in `_ranges`; what it mean
 
 from __future__ import annotations
 
-from lucid.settings.ranges import (
-    ANY,
-    FINITE,
-    NOT_NEGATIVE,
-    NOT_ZERO,
-    POSITIVE,
-    SHARE,
-    Setting,
-    number,
-    whole,
-    words,
-)
+from lucid.settings.ranges import ANY, FINITE, NOT_NEGATIVE, NOT_ZERO, POSITIVE, SHARE, Setting, number, whole, words
 
 _PER_AXIS = whole(1, per_axis=True)
 _COUNT = whole(1)

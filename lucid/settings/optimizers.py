@@ -136,10 +136,7 @@ def _title(name: str) -> str:
 
 
 OPTIMIZERS: dict[str, Setting] = {
-    "lr": Setting(
-        "Learning rate, at least 0. One in a tensor of one element is read at each step.",
-        check=rate,
-    ),
+    "lr": Setting("Learning rate, at least 0. One in a tensor of one element is read at each step.", check=rate),
     "betas": Setting(
         "Decay of the running mean of the gradient, and of that of its square, each in [0, 1).", check=decays
     ),

@@ -46,10 +46,7 @@ class MixtureSameFamily(Distribution):
     component_distribution: Distribution = reading("_component_distribution", "The components.")
 
     def __init__(
-        self,
-        mixture_distribution: Categorical,
-        component_distribution: Distribution,
-        validate_args: bool | None = None,
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ArgumentError(

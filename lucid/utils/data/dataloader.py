@@ -15,15 +15,7 @@ from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataset import IterableDataset, length_of
 from lucid.utils.data.epochs import state_at_rest, tells_its_order
 from lucid.utils.data.iteration import Iteration
-from lucid.utils.data.order import (
-    MapOrder,
-    Order,
-    Resume,
-    StreamOrder,
-    beginning_of,
-    check_workers,
-    checked_state,
-)
+from lucid.utils.data.order import MapOrder, Order, Resume, StreamOrder, beginning_of, check_workers, checked_state
 from lucid.utils.data.randomness import Passes, mix
 from lucid.utils.data.reading import Parts, Place
 from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
