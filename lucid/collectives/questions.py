@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lucid.base.device import device as named
-from lucid.collectives.engines.communicator import nccl_is_available
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of
 from lucid.collectives.work import as_seconds
@@ -129,6 +128,7 @@ def is_gloo_available() -> bool:
     return is_mpi_available()
 
 
+@functools.cache
 def is_nccl_available() -> bool:
     """Return whether nccl4py is installed, the backend of CUDA tensors.
 
@@ -137,7 +137,7 @@ def is_nccl_available() -> bool:
     >>> import lucid
     >>> backend = "nccl" if lucid.distributed.is_nccl_available() else None
     """
-    return nccl_is_available()
+    return find_spec("nccl") is not None
 
 
 def is_torchelastic_launched() -> bool:

@@ -7,7 +7,6 @@ import os
 import time
 import zlib
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +28,6 @@ _TAGS = 32_000
 SUCCESS, IN_PROGRESS = 0, 7
 """Of ncclResult_t."""
 _PAUSE = 0.0002
-
-
-@functools.cache
-def nccl_is_available() -> bool:
-    """Return whether nccl4py is installed."""
-    return find_spec("nccl") is not None
 
 
 @functools.cache
