@@ -190,7 +190,7 @@ class Distribution:
         return where(known, where(inside, densities, -math.inf), math.nan)
 
     def _density(self, value: Tensor, logs: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return what `log_prob` returns by `_drawn`, of a value as it takes it."""
+        """Return the logarithms of densities as `_drawn` does, of values that are looked at first."""
         return self._drawn(self._validate_sample(value), logs)
 
     @property

@@ -196,7 +196,7 @@ def steady(ends: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
 def where_above(
     parameter: Tensor, bound: float, formula: Callable[[Tensor], Tensor], otherwise: float = math.inf
 ) -> Tensor:
-    """Return a function of a parameter where that is above a bound, and another value elsewhere, without slopes."""
+    """Return the value of a formula for parameters above a bound, and a constant, without slopes, for others."""
     met = parameter > bound
     return where(met, formula(where(met, parameter, bound + 1.0)), otherwise)
 

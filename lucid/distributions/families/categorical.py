@@ -61,7 +61,7 @@ class Categorical(Chances):
 
     def _begin(self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None) -> None:
         name = type(self).__name__
-        (param,) = named_tensors(name, self._given(probs, logits))
+        (param,) = named_tensors(name, self._chosen(probs, logits))
         if param.dim() < 1 or not param.shape[-1]:
             raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(param.shape)}")
         self._num_events = param.shape[-1]

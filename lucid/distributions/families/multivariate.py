@@ -65,7 +65,7 @@ def squared_length(factor: Tensor, away: Tensor) -> Tensor:
 
 
 class OfCovariance(Distribution):
-    """The base of distributions with a covariance of vectors, of which one of three forms is given."""
+    """The base of distributions given by one of three forms of a covariance."""
 
     _unbroadcasted_scale_tril: Tensor
 

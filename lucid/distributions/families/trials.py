@@ -44,7 +44,7 @@ class Chances(Distribution):
     ) -> None:
         self._begin(validate_args, probs, logits)
 
-    def _given(self, probs: Tensor | float | None, logits: Tensor | float | None) -> dict[str, Any]:
+    def _chosen(self, probs: Tensor | float | None, logits: Tensor | float | None) -> dict[str, Any]:
         """Return the one of both that is given by its name; raise if it is not one."""
         if (probs is None) == (logits is None):
             raise SettingError(f"{type(self).__name__}: expected either probs or logits, got both or neither")
@@ -82,7 +82,7 @@ class Odds(Chances):
     def _begin(
         self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None, **others: Any
     ) -> None:
-        self._set(validate_args, **others, **self._given(probs, logits))
+        self._set(validate_args, **others, **self._chosen(probs, logits))
 
     @lazy_property
     def probs(self) -> Tensor:

@@ -321,7 +321,7 @@ def failure_of(error: BaseException, at: Any = None) -> Failure:
 
 
 def failed(worker: str, number: int, job: Job | None, failure: Failure) -> WorkerError:
-    """Return the error for an exception of a worker, which messages call `worker`."""
+    """Return the error for an exception of a worker; `worker` is its name in the message."""
     where = " while it was starting" if job is None else while_reading(job, failure.at)
     error = failure.error
     made = worker_error(f"{type(error).__name__} in {worker}{where}: {error}\n\n{failure.text}", number, job)
