@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from lucid.distributions.utils import reading
+from lucid.distributions.utils import count_of, reading
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.ops.shape.joining import cat, stack
@@ -172,12 +171,8 @@ class _IndependentConstraint(_OfBase):
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = _constraint(base_constraint, "independent")
-        if not isinstance(reinterpreted_batch_ndims, Integral) or reinterpreted_batch_ndims < 0:
-            raise SettingError(
-                "independent: reinterpreted_batch_ndims: expected a whole number from 0 on, got "
-                f"{reinterpreted_batch_ndims!r}"
-            )
-        self.reinterpreted_batch_ndims = int(reinterpreted_batch_ndims)
+        name = "independent: reinterpreted_batch_ndims"
+        self.reinterpreted_batch_ndims = count_of(name, reinterpreted_batch_ndims)
 
     @property
     def event_dim(self) -> int:

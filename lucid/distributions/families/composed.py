@@ -11,7 +11,7 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import all_of
 from lucid.distributions.distribution import Distribution, boundless, within
-from lucid.distributions.transformations.base import ComposeTransform, Transform
+from lucid.distributions.transformations.base import ComposeTransform, Transform, widened
 from lucid.distributions.utils import reading, sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.elementwise.selection import where
@@ -198,9 +198,7 @@ class TransformedDistribution(Distribution):
     def _support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
-        last = self.transforms[-1].codomain
-        more = len(self.event_shape) - last.event_dim
-        return constraints.independent(last, more) if more > 0 else last
+        return widened(self.transforms[-1].codomain, len(self.event_shape))
 
     support: Any = constraints.dependent_property(_support, is_discrete=False)
 

@@ -245,7 +245,8 @@ def _dims_needed(parts: list[Transform], ends: str, starts: str) -> int:
     return needed
 
 
-def _widened(constraint: Constraint, dims: int) -> Constraint:
+def widened(constraint: Constraint, dims: int) -> Constraint:
+    """Return a constraint on events of so many dimensions, if it is on fewer."""
     return (
         constraints.independent(constraint, dims - constraint.event_dim) if dims > constraint.event_dim else constraint
     )
@@ -276,13 +277,13 @@ class ComposeTransform(Transform):
     def domain(self) -> Constraint:
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[0].domain, _dims_needed(self.parts, "codomain", "domain"))
+        return widened(self.parts[0].domain, _dims_needed(self.parts, "codomain", "domain"))
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Constraint:
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[-1].codomain, _dims_needed(self.parts[::-1], "domain", "codomain"))
+        return widened(self.parts[-1].codomain, _dims_needed(self.parts[::-1], "domain", "codomain"))
 
     @property
     def bijective(self) -> bool:

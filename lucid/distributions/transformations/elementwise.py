@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import unfit
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
-from lucid.distributions.transformations.base import Transform
+from lucid.distributions.transformations.base import Transform, widened
 from lucid.distributions.utils import count_of, is_whole, sum_rightmost, tensor_or_number
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
@@ -232,7 +232,7 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
-        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+        return widened(constraints.real, self._event_dim)
 
     codomain = domain
 

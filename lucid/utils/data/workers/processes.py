@@ -20,7 +20,7 @@ from lucid.errors import ArgumentError, SettingError, WorkerError
 from lucid.utils.data.reading import Failure, Outcome, failed, while_reading, worker_error
 from lucid.utils.data.workers import worker_process
 from lucid.utils.data.workers.sharing import Lease, Writer, lend, pin, unpack, why_not_picklable
-from lucid.utils.data.workers.worker_process import Inherited, Reply, Request, Setup
+from lucid.utils.data.workers.worker_process import Reply, Request, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,10 +120,10 @@ class ProcessWorkers:
             pipe, its_pipe = context.Pipe()
             stacks, its_stacks = context.Pipe(duplex=False)
             pipes = [pipe, stacks, *(end for other in self._workers for end in (other.pipe, other.stacks))]
-            inherited = Inherited(setup, pipes) if forked else None
+            inherited = (setup, pipes) if forked else (None, ())
             process = context.Process(
                 target=worker_process.run,
-                args=(its_pipe, its_stacks, number, len(seeds), seed, inherited),
+                args=(its_pipe, its_stacks, number, len(seeds), seed, *inherited),
                 name=f"lucid worker {number}" if forked else _Name(f"lucid worker {number}"),
                 daemon=True,
             )

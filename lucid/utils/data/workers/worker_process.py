@@ -21,7 +21,7 @@ from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, failure_of, r
 from lucid.utils.data.workers.sharing import Message, Writer, unpack, why_not_picklable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
 
     from lucid.utils.data.reading import Failure, Reader
@@ -74,29 +74,23 @@ class Reply(NamedTuple):
     peak: int
 
 
-class Inherited(NamedTuple):
-    """The objects that a forked worker inherits: the setup, and pipes that it must close."""
-
-    setup: Setup
-    pipes: list[Connection[Any, Any]]
-
-
 def run(
     pipe: Connection[Any, Any],
     stacks: Connection[Any, Any],
     number: int,
     count: int,
     seed: int,
-    inherited: Inherited | None,
+    inherited: Setup | None,
+    others: Sequence[Connection[Any, Any]],
 ) -> None:
-    """Do the work of worker `number` of `count`."""
+    """Do the work of worker `number` of `count`; a forked one inherits its setup, and `others`, pipes to close."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: it is the parent's to handle
     faulthandler.register(signal.SIGUSR1, stacks.fileno(), all_threads=True)
-    for other in [] if inherited is None else inherited.pipes:
+    for other in others:
         other.close()
     writer = Writer()
     try:
-        setup = _received(pipe) if inherited is None else inherited.setup
+        setup = _received(pipe) if inherited is None else inherited
         set_worker_info(WorkerInfo(number, count, seed, setup.parts.dataset))
         random.seed(seed)
         np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002  the stream that users draw from
