@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 
+_spec_of = functools.cache(find_spec)
+
+
 class _Members(type):
     """The metaclass with the properties of the groups that always exist."""
 
@@ -104,7 +107,6 @@ def is_initialized() -> bool:
     return world.group is not None
 
 
-@functools.cache
 def is_mpi_available() -> bool:
     """Return whether mpi4py is installed, the backend of CPU tensors.
 
@@ -113,7 +115,7 @@ def is_mpi_available() -> bool:
     >>> import lucid
     >>> backend = "mpi" if lucid.distributed.is_mpi_available() else None
     """
-    return find_spec("mpi4py") is not None
+    return _spec_of("mpi4py") is not None
 
 
 def is_gloo_available() -> bool:
@@ -128,7 +130,6 @@ def is_gloo_available() -> bool:
     return is_mpi_available()
 
 
-@functools.cache
 def is_nccl_available() -> bool:
     """Return whether nccl4py is installed, the backend of CUDA tensors.
 
@@ -137,7 +138,7 @@ def is_nccl_available() -> bool:
     >>> import lucid
     >>> backend = "nccl" if lucid.distributed.is_nccl_available() else None
     """
-    return find_spec("nccl") is not None
+    return _spec_of("nccl") is not None
 
 
 def is_torchelastic_launched() -> bool:

@@ -7,7 +7,7 @@ Gumbel-softmax (2017).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
@@ -70,9 +70,21 @@ class _Relaxed(TransformedDistribution):
     """The base of continuous relaxations of discrete distributions, with a `temperature` as distance from a choice."""
 
     has_rsample = True
+    _before: Any
+    _transform: Any
     temperature: Tensor = reading("base_dist.temperature", "How far from a choice.")
     logits: Tensor = reading("base_dist.logits", "Those of the discrete distribution that it becomes.")
     probs: Tensor = reading("base_dist.probs", "Those of the discrete distribution that it becomes.")
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = self._before(temperature, probs, logits, validate_args)
+        super().__init__(base, self._transform(), validate_args)
 
 
 class RelaxedBernoulli(_Relaxed):
@@ -88,16 +100,7 @@ class RelaxedBernoulli(_Relaxed):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-
-    def __init__(
-        self,
-        temperature: Tensor | float,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args)
+    _before, _transform = LogitRelaxedBernoulli, SigmoidTransform
 
 
 class ExpRelaxedCategorical(OfCategorical):
@@ -170,16 +173,7 @@ class RelaxedOneHotCategorical(_Relaxed):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-
-    def __init__(
-        self,
-        temperature: Tensor | float,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, _SharesTransform(), validate_args)
+    _before, _transform = ExpRelaxedCategorical, _SharesTransform
 
 
 class LogisticNormal(TransformedDistribution):
