@@ -96,7 +96,10 @@ def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
 
 def reading(path: str, doc: str | None = None) -> Any:
     """Return the property that is an attribute of another attribute, at a path of names with dots."""
-    return property(attrgetter(path), doc=doc)
+    member = property(attrgetter(path))
+    # without one, that of the base's property
+    member.__doc__ = doc
+    return member
 
 
 def count_of(name: str, value: object) -> int:
