@@ -113,8 +113,7 @@ def broadcast_object_list(
     if not isinstance(object_list, list):
         raise unfit(object_list, "a list", "broadcast_object_list: object_list")
     mine = [len(object_list), object_list if root == chosen.rank() else None]
-    theirs = _exchange(chosen, "broadcast_object_list", mine)
-    count, objects = pickle.loads(theirs[root])
+    count, objects = pickle.loads(_exchange(chosen, "broadcast_object_list", mine)[root])
     if count != len(object_list):
         raise ShapeError(
             f"broadcast_object_list: expected a list of {count} entries, as process {chosen.ranks[root]} has, got one "

@@ -334,8 +334,7 @@ class Distribution:
 
     def _nan(self) -> Tensor:
         """Return NaN for undefined moments, in the shape of a draw."""
-        like = self._parameter()
-        return like.new_full(self._extended_shape(), float("nan"))
+        return self._parameter().new_full(self._extended_shape(), math.nan)
 
     def __repr__(self) -> str:
         parameters = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}

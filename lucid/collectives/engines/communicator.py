@@ -84,8 +84,7 @@ class Peers:
     def without(self, ranks: Sequence[int]) -> Peers:
         """Return the remaining peers after removing `ranks`, all of them other processes."""
         remaining = [rank for rank in self.ranks if rank not in ranks]
-        gone = ", ".join(map(str, ranks))
-        return Peers(f"{self.name} without {gone}", remaining, self.watch, self.comm)
+        return Peers(f"{self.name} without {', '.join(map(str, ranks))}", remaining, self.watch, self.comm)
 
     def connect(self, limit: float) -> Any:
         """Return a communicator on the current device; all processes call this, and are waited for.

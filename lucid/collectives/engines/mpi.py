@@ -248,8 +248,7 @@ class MpiEngine(Engine):
     def all_to_all(
         self, into: NDArray[Any], array: NDArray[Any], received: Sequence[int], sent: Sequence[int]
     ) -> Steps:
-        size = array.itemsize
-        counts = [[size * count for count in counts] for counts in (sent, received)]
+        counts = [[array.itemsize * count for count in counts] for counts in (sent, received)]
         yield self.comm.Ialltoallv([as_bytes(_apart(array, into)), counts[0]], [as_bytes(into), counts[1]])
 
     def send(self, array: NDArray[Any], peer: int, tag: int) -> Steps:
@@ -257,8 +256,7 @@ class MpiEngine(Engine):
 
     def recv(self, array: NDArray[Any], peer: int, tag: int) -> Steps:
         status = self.mpi.Status()
-        request = self.pairs.Irecv(as_bytes(array), peer, tag)
-        yield _Received(request, status)
+        yield _Received(self.pairs.Irecv(as_bytes(array), peer, tag), status)
         count = status.Get_count(self.mpi.BYTE)
         if count != array.nbytes:
             raise DistributedError(

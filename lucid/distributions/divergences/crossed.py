@@ -124,8 +124,7 @@ def _gamma(p: Any, q: Gamma) -> Tensor:
 
 @_of(Gumbel, Exponential, Gamma, Normal, Uniform)
 def _gumbel(p: Any, q: Gumbel) -> Tensor:
-    grown = _mean_exp(p, 1 / q.scale, q.loc)
-    return q.scale.log() + (p.mean - q.loc) / q.scale + grown - p.entropy()
+    return q.scale.log() + (p.mean - q.loc) / q.scale + _mean_exp(p, 1 / q.scale, q.loc) - p.entropy()
 
 
 @_of(Uniform, Beta, ContinuousBernoulli)
@@ -186,8 +185,7 @@ _NEVER: tuple[tuple[tuple[type, ...], tuple[type, ...]], ...] = (
 
 
 def _infinite(p: Any, q: Any) -> Tensor:
-    like = p._parameter()
-    return (like.new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf
+    return (p._parameter().new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf
 
 
 for _kinds, _others in _NEVER:

@@ -132,8 +132,7 @@ def _rounding(value: Tensor) -> float:
 
 def _nearly(image: Constraint, y: Tensor) -> Tensor:
     """Tell of each event whether it is in a set, up to rounding, or is NaN."""
-    within = image.check(y) | image.check(y * (1 - _rounding(y)))
-    return within | ~all_of(~y.isnan(), image.event_dim)
+    return image.check(y) | image.check(y * (1 - _rounding(y))) | ~all_of(~y.isnan(), image.event_dim)
 
 
 class TransformedDistribution(Distribution):

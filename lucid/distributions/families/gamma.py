@@ -140,8 +140,7 @@ class InverseGamma(TransformedDistribution):
     rate: Tensor = reading("base_dist.rate", "The rate, a factor of the reciprocals.")
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
-        base = Gamma(concentration, rate, validate_args=False)
-        super().__init__(base, PowerTransform(-1.0), validate_args)
+        super().__init__(Gamma(concentration, rate, validate_args=False), PowerTransform(-1.0), validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -389,8 +388,7 @@ class FisherSnedecor(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        value = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return where(self.df1 > 2, value, math.nan)
+        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
 
     @property
     def variance(self) -> Tensor:

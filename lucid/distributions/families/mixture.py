@@ -96,8 +96,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        means = self._component_distribution.mean
-        apart = means - self._pad(self.mean)
+        apart = self._component_distribution.mean - self._pad(self.mean)
         return self._averaged(self._component_distribution.variance) + self._averaged(apart.square())
 
     def cdf(self, value: Tensor) -> Tensor:

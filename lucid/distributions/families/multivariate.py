@@ -225,8 +225,7 @@ class LowRankMultivariateNormal(Distribution):
         """The lower Cholesky factor of the covariance."""
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         factor = self._unbroadcasted_cov_factor / root
-        n = self.event_shape[0]
-        inner = matmul(factor, factor.mT) + eye(n, dtype=factor.dtype, device=factor.device)
+        inner = matmul(factor, factor.mT) + eye(self.event_shape[0], dtype=factor.dtype, device=factor.device)
         return self._wide(root * cholesky(inner))
 
     @lazy_property
@@ -243,8 +242,7 @@ class LowRankMultivariateNormal(Distribution):
         return self._wide((1 / self._unbroadcasted_cov_diag).diag_embed() - matmul(half.mT, half))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        factors = self.cov_factor.shape[-1]
-        shape = (*self._extended_shape(sample_shape)[:-1], factors)
+        shape = (*self._extended_shape(sample_shape)[:-1], self.cov_factor.shape[-1])
         common = randn(*shape, dtype=self.loc.dtype, device=self.loc.device)
         own = self._normal(sample_shape, self.loc)
         shared = matmul(self._unbroadcasted_cov_factor, common.unsqueeze(-1)).squeeze(-1)

@@ -136,8 +136,7 @@ class ExpRelaxedCategorical(OfCategorical):
         self._batch_shape = rows.shape
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        noise = self._exponential(sample_shape, self.logits).log()
-        scores = self.logits - noise
+        scores = self.logits - self._exponential(sample_shape, self.logits).log()
         # from the largest on, as quotients by a low temperature have few digits after the point
         scores = (scores - scores.detach().amax(-1, keepdim=True)) / self.temperature.unsqueeze(-1)
         return scores - logsumexp(scores, -1, keepdim=True)

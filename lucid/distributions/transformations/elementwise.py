@@ -252,8 +252,7 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         scale: Any = self.scale
         log = promote_to_tensors(scale, x, at_least_float=True)[0].abs().log()
-        shape = common_shape(tuple(x.shape), tuple(log.shape))
-        return sum_rightmost(log.expand(shape), self._event_dim)
+        return sum_rightmost(log.expand(common_shape(tuple(x.shape), tuple(log.shape))), self._event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.loc, self.scale)

@@ -85,8 +85,7 @@ def structured(data: Any, entry: Callable[[Any, Any], Any], leaf: Callable[[Any]
     """
     if isinstance(data, Mapping):
         entries = cast("Mapping[Any, Any]", data)
-        made = {key: entry(value, key) for key, value in entries.items()}
-        return like(entries, made)
+        return like(entries, {key: entry(value, key) for key, value in entries.items()})
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         values = [entry(value, index) for index, value in enumerate(cast("Sequence[Any]", data))]
         if isinstance(data, tuple):

@@ -164,8 +164,7 @@ class DataLoader(Generic[T_co]):
         self.device = None if device is None else as_device(device)
         if sampler is None and batch_sampler is None and not streamed:
             check_length(dataset)
-            chosen = RandomSampler if shuffle else SequentialSampler
-            sampler = chosen(dataset, generator=generator)
+            sampler = (RandomSampler if shuffle else SequentialSampler)(dataset, generator=generator)
         if batch_sampler is None and batch_size is not None and not streamed:
             batch_sampler = BatchSampler(cast("Any", sampler), batch_size, drop_last)
         elif batch_sampler is not None:

@@ -279,8 +279,7 @@ class StreamReader(Reader):
             if not self.parts.batched:
                 return Result(self.parts.collate_fn(samples[0]), place)
             names = list(range(self._position - len(samples), self._position))
-            batch = self._collated(samples, names, mix(self._worker, self._position), _COLLATING)
-            return Result(batch, place)
+            return Result(self._collated(samples, names, mix(self._worker, self._position), _COLLATING), place)
 
     def _samples(self) -> Iterator[Any]:
         while not self._ended:
