@@ -64,35 +64,53 @@ def squared_length(factor: Tensor, away: Tensor) -> Tensor:
     return lengths.movedim(-1, 0).reshape(shape)
 
 
+def wide(of: Distribution, matrix: Tensor) -> Tensor:
+    """Return matrices in the batch shape of a distribution."""
+    return matrix.expand(*of.batch_shape, *matrix.shape[-2:])
+
+
 class OfCovariance(Distribution):
     """The base of distributions given by one of three forms of a covariance."""
 
     _unbroadcasted_scale_tril: Tensor
 
-    def _wide(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(*self.batch_shape, *matrix.shape[-2:])
-
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
-        return self._wide(self._unbroadcasted_scale_tril)
+        return wide(self, self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance of the vectors."""
         factor = self._unbroadcasted_scale_tril
-        return self._wide(matmul(factor, factor.mT))
+        return wide(self, matmul(factor, factor.mT))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        return self._wide(cholesky_inverse(self._unbroadcasted_scale_tril))
+        return wide(self, cholesky_inverse(self._unbroadcasted_scale_tril))
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-class MultivariateNormal(OfCovariance):
+class _NormalVectors(Distribution):
+    """The base of normal vectors around `loc`."""
+
+    support = constraints.real_vector
+    has_rsample = True
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class MultivariateNormal(_NormalVectors, OfCovariance):
     """Vectors around `loc` with the density ``exp(-|L**-1 @ (x - loc)|**2 / 2) / (det(L) * (2 * pi)**(n / 2))``.
 
     L is the lower Cholesky factor of the covariance. One of `covariance_matrix`, `precision_matrix`, its inverse, both
@@ -110,9 +128,6 @@ class MultivariateNormal(OfCovariance):
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }
-    support = constraints.real_vector
-    has_rsample = True
-    loc: Tensor
 
     def __init__(
         self,
@@ -136,14 +151,6 @@ class MultivariateNormal(OfCovariance):
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
     @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
 
@@ -161,7 +168,7 @@ class MultivariateNormal(OfCovariance):
         return value.expand(self.batch_shape)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(_NormalVectors):
     """Normal vectors around `loc` with the covariance ``W @ W.mT + diag(d)``.
 
     W, `cov_factor`, is of n rows and as many columns as there are factors, d is `cov_diag`, above 0. Only matrices of
@@ -180,8 +187,6 @@ class LowRankMultivariateNormal(Distribution):
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support = constraints.real_vector
-    has_rsample = True
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         title = "LowRankMultivariateNormal"
@@ -204,17 +209,6 @@ class LowRankMultivariateNormal(Distribution):
         one = eye(cov_factor.shape[-1], dtype=cov_factor.dtype, device=cov_factor.device)
         self._unbroadcasted_capacitance_tril = cholesky(inner + one)
 
-    def _wide(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
     @lazy_property
     def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         value = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
@@ -226,20 +220,20 @@ class LowRankMultivariateNormal(Distribution):
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         factor = self._unbroadcasted_cov_factor / root
         inner = matmul(factor, factor.mT) + eye(self.event_shape[0], dtype=factor.dtype, device=factor.device)
-        return self._wide(root * cholesky(inner))
+        return wide(self, root * cholesky(inner))
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
-        return self._wide(matmul(factor, factor.mT) + self._unbroadcasted_cov_diag.diag_embed())
+        return wide(self, matmul(factor, factor.mT) + self._unbroadcasted_cov_diag.diag_embed())
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
         half = solve_triangular(self._unbroadcasted_capacitance_tril, scaled, upper=False)
-        return self._wide((1 / self._unbroadcasted_cov_diag).diag_embed() - matmul(half.mT, half))
+        return wide(self, (1 / self._unbroadcasted_cov_diag).diag_embed() - matmul(half.mT, half))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = (*self._extended_shape(sample_shape)[:-1], self.cov_factor.shape[-1])
