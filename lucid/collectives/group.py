@@ -90,13 +90,9 @@ class ProcessGroup:
             if maker is None:
                 known = " and ".join(self._makers)
                 raise DeviceError(
-                    f"{what}: this group computes with {known} tensors, got one on {device}: "
-                    + (
-                        "init_process_group('nccl') is for CUDA"
-                        if device == "cuda"
-                        else "init_process_group('mpi') is for CPU"
-                    )
-                    + " tensors, init_process_group() for both"
+                    f"{what}: this group computes with {known} tensors, got one on {device}: init_process_group("
+                    f"{'nccl' if device == 'cuda' else 'mpi'!r}) is for {device.upper()} tensors, init_process_group() "
+                    "for both"
                 )
             engine = self._engines[device] = maker()
         return engine
@@ -146,9 +142,7 @@ class ProcessGroup:
                 f"ProcessGroup.without: ranks: expected some of {list(self.ranks)} other than this process, "
                 f"{self.watch.rank}, got {gone}"
             )
-        parent = self._engines.get("cuda")  # after a failure too
-        if parent is None:
-            parent = self.engine("cuda", "ProcessGroup.without")
+        parent = self._engines.get("cuda") or self.engine("cuda", "ProcessGroup.without")  # after a failure too
         engine = parent.without(gone)
         kept = [rank for rank in self.ranks if rank not in gone]
         name = f"{self.name} without {', '.join(map(str, gone))}"

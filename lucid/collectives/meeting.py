@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from lucid.collectives.engines.mpi import CALLS, MpiMailbox, mpi
 from lucid.collectives.job import launch
 from lucid.collectives.job.ending import end_together
-from lucid.collectives.job.starting import within
 from lucid.collectives.job.watch import Apart, Watch
 from lucid.errors import DistributedError, DistributedTimeoutError, SettingError
 
@@ -54,7 +53,7 @@ def started(limit: float) -> Any:
             "and MPI does not know it: let mpiexec start as many as the script needs, and call the function in each, "
             "as multiprocessing.spawn does where nprocs is that number"
         )
-    with within(limit) if "mpi4py.MPI" not in sys.modules and launch.under_mpi() else contextlib.nullcontext():
+    with launch.within(limit) if "mpi4py.MPI" not in sys.modules and launch.under_mpi() else contextlib.nullcontext():
         return mpi()
 
 

@@ -14,8 +14,6 @@ from lucid.collectives.world import member
 from lucid.errors import SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lucid.collectives.group import ProcessGroup
 
 
@@ -27,20 +25,15 @@ def _say_pickled() -> None:
     )
 
 
-def _pickled(value: object) -> NDArray[np.uint8]:
-    return np.frombuffer(pickle.dumps(value), np.uint8).copy()
-
-
 def _exchange(group: ProcessGroup, kind: str, value: object) -> list[bytes]:
     """Return the pickled objects of all processes of a group; also those for one process travel to all."""
     _say_pickled()
     engine = group.engine("cpu", kind)
-    mine = _pickled(value)
+    mine = np.frombuffer(pickle.dumps(value), np.uint8)
     sizes = np.zeros(group.size(), np.int64)
     group.begin(engine, kind, "sizes", lambda: engine.all_gather(sizes, np.array([mine.size]))).wait()
-    longest = int(sizes.max())
-    rows, row = np.empty((group.size(), longest), np.uint8), np.zeros(longest, np.uint8)
-    row[: mine.size] = mine
+    row = np.pad(mine, (0, int(sizes.max()) - mine.size))
+    rows = np.empty((group.size(), row.size), np.uint8)
     group.begin(engine, kind, "objects", lambda: engine.all_gather(rows, row)).wait()
     return [bytes(each[:size]) for each, size in zip(rows, sizes, strict=True)]
 
@@ -120,8 +113,7 @@ def broadcast_object_list(
     if not isinstance(object_list, list):
         raise unfit(object_list, "a list", "broadcast_object_list: object_list")
     mine = [len(object_list), object_list if root == chosen.rank() else None]
-    theirs = _exchange(chosen, "broadcast_object_list", mine)
-    count, objects = pickle.loads(theirs[root])
+    count, objects = pickle.loads(_exchange(chosen, "broadcast_object_list", mine)[root])
     if count != len(object_list):
         raise ShapeError(
             f"broadcast_object_list: expected a list of {count} entries, as process {chosen.ranks[root]} has, got one "

@@ -22,13 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.collectives.group import index_in, text_of
-from lucid.collectives.memory import (
-    Target,
-    contiguous,
-    device_type,
-    filled,
-    tensor_of,
-)
+from lucid.collectives.memory import Target, contiguous, device_type, filled, tensor_of
 from lucid.collectives.reduction import ReduceOp, check_op
 from lucid.collectives.world import member
 from lucid.errors import SettingError

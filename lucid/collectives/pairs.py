@@ -190,14 +190,8 @@ class P2POp:
     ) -> None:
         if op not in {isend, irecv}:
             raise SettingError(f"P2POp: op: expected lucid.distributed.isend or irecv, got {op!r}")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
-            op,
-            tensor,
-            peer,
-            group,
-            tag,
-            group_peer,
-        )
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.peer, self.group, self.group_peer = peer, group, group_peer
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:

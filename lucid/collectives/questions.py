@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lucid.base.device import device as named
-from lucid.collectives.engines.communicator import nccl_is_available
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of
 from lucid.collectives.work import as_seconds
@@ -17,6 +16,9 @@ from lucid.errors import SettingError
 
 if TYPE_CHECKING:
     from datetime import timedelta
+
+
+_spec_of = functools.cache(find_spec)
 
 
 class _Members(type):
@@ -105,7 +107,6 @@ def is_initialized() -> bool:
     return world.group is not None
 
 
-@functools.cache
 def is_mpi_available() -> bool:
     """Return whether mpi4py is installed, the backend of CPU tensors.
 
@@ -114,7 +115,7 @@ def is_mpi_available() -> bool:
     >>> import lucid
     >>> backend = "mpi" if lucid.distributed.is_mpi_available() else None
     """
-    return find_spec("mpi4py") is not None
+    return _spec_of("mpi4py") is not None
 
 
 def is_gloo_available() -> bool:
@@ -137,7 +138,7 @@ def is_nccl_available() -> bool:
     >>> import lucid
     >>> backend = "nccl" if lucid.distributed.is_nccl_available() else None
     """
-    return nccl_is_available()
+    return _spec_of("nccl") is not None
 
 
 def is_torchelastic_launched() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe
@@ -402,8 +403,7 @@ def all_to_all(
         xp = namespace(like.array)
         array = xp.concatenate([each.array.reshape(-1) for each in inputs])
         flat = xp.empty(sum(received), array.dtype)
-    ends = [sum(received[: index + 1]) for index in range(len(received))]
-    parts = [flat[end - size : end] for end, size in zip(ends, received, strict=True)]
+    parts = [flat[end - size : end] for end, size in zip(accumulate(received), received, strict=True)]
     return run(
         "all_to_all", chosen, like, lambda e: e.all_to_all(flat, array, received, sent), f"dtype {array.dtype.name}",
         targets, parts, async_op=async_op,

@@ -145,10 +145,7 @@ def init_process_group(
     limit = as_seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group: timeout")
     name = group_name or "default"
     library = started(limit) if launch.under_mpi() or _asks_mpi(backend, world_size) else None
-    told = None
-    if library is not None:
-        everyone = library.COMM_WORLD
-        told = launch.Place(everyone.rank, everyone.size, "MPI")
+    told = None if library is None else launch.Place(library.COMM_WORLD.rank, library.COMM_WORLD.size, "MPI")
     here = launch.place(rank, world_size, told)
     if here.size == 1:
         world.group = _named(_group_of_one(name, limit, kinds), backend)

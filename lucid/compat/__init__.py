@@ -2,7 +2,7 @@
 
 PyTorch's names, of 2.13, stand in `names.json` with how often public code uses each: in how many of 10,000 files
 that import PyTorch, the mean of 14 repositories. Deprecated names and those of sparse, quantised and compiled
-tensors or of other hardware are not counted. Why other names are absent says `lucid.compat.reasons`.
+tensors or of other hardware are not counted. Why other names are absent says `lucid.compat.present`.
 """
 
 from __future__ import annotations

@@ -148,8 +148,7 @@ ADDRESSES = {
         "reset_peak_memory_stats set_device_index=set_device synchronize",
     ),
     "amp.autocast_mode": Address(
-        "Mixed precision, where PyTorch has it.",
-        "amp: autocast custom_bwd custom_fwd is_autocast_available",
+        "Mixed precision, where PyTorch has it.", "amp: autocast custom_bwd custom_fwd is_autocast_available"
     ),
     "autograd.grad_mode": Address(
         "The modes of recording, where PyTorch has them.",
@@ -176,8 +175,7 @@ ADDRESSES = {
         "nn.modules: lazy module utils",
     ),
     "nn.modules.lazy": Address(
-        "Layers whose first input says how many features or channels there are.",
-        "nn.lazy: LazyModuleMixin",
+        "Layers whose first input says how many features or channels there are.", "nn.lazy: LazyModuleMixin"
     ),
     "nn.modules.module": Address(
         "Hooks of all modules of the process: they fire before a module's own.\n\n"

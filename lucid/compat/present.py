@@ -1,16 +1,34 @@
-"""PyTorch's names in `names.json`, and whether lucid has them."""
+"""PyTorch's names in `names.json`, whether lucid has them, and why others are absent on purpose."""
 
 from __future__ import annotations
 
 import json
 import pkgutil
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-from lucid.compat.reasons import REFUSED, reason
 from lucid.public import publish as _publish
 
 __all__ = ["Name", "coverage", "is_present"]
+
+# What lucid has only to say what to use instead.
+REFUSED = {"torch.nn.DataParallel", "torch.optim.SparseAdam"}
+
+_FACTORS = "not built: CuPy has no such function of cuSOLVER, or it is rarely asked for; numpy.linalg, scipy.linalg"
+_REASONS = (
+    (r"torch\.distributed\.(\w*Store|rendezvous)", "MPI, or NCCL itself, exchanges addresses: no store is needed"),
+    (r"torch\.distributed\.(DeviceMesh|init_device_mesh)", "each process has whole models and tensors; new_group"),
+    (r"torch\.distributed\..*", "not built: groups, collectives and object lists are; mpi4py and nccl4py for the rest"),
+    (r"torch\.distributions\..*", "not built yet; scipy.stats and cupyx.scipy.stats where no gradient is needed"),
+    (r"torch\.func\.(functionalize|debug_unwrap)", "tensors are what they are: no wrappers, and no compiler that asks"),
+    (r"torch\.func\.rearrange", "einops.rearrange, which takes lucid's tensors"),
+    (r"torch\.linalg\..*", _FACTORS),
+    (r"torch(\.Tensor)?\.(svd_lowrank|pca_lowrank|lu|solve)", _FACTORS),
+    (r"torch\.special\..*", "not built yet: each needs a formula of its own; scipy.special and cupyx.scipy.special"),
+    (r"torch\.optim\.SparseAdam", "no sparse tensors"),
+    (r"torch\.nn\.DataParallel", "DistributedDataParallel, a process for each device, is what PyTorch recommends"),
+)  # fmt: skip
 
 
 class Name(NamedTuple):
@@ -37,6 +55,11 @@ def is_present(path: str) -> bool:
     except (AttributeError, ImportError):
         return False
     return path not in REFUSED
+
+
+def reason(path: str) -> str:
+    """Return the reason why lucid lacks PyTorch's name `path` on purpose; empty otherwise."""
+    return next((why for pattern, why in _REASONS if re.fullmatch(pattern, path)), "")
 
 
 def coverage() -> dict[str, list[Name]]:

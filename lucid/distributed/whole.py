@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-__all__ = ["Refused", "refuse"]
-
 
 def refuse(what: str) -> NoReturn:
     """Raise a NotImplementedError that names the alternative."""

@@ -31,14 +31,13 @@ from lucid.distributions.families.categorical import (
 from lucid.distributions.families.composed import Independent, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential, GeneralizedPareto, Pareto, Weibull
 from lucid.distributions.families.gamma import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseGamma, StudentT
-from lucid.distributions.families.location import Cauchy, Gumbel, HalfCauchy, Laplace
+from lucid.distributions.families.location import Cauchy, Gumbel, HalfCauchy, Laplace, VonMises
 from lucid.distributions.families.matrices import LKJCholesky, Wishart
 from lucid.distributions.families.mixture import MixtureSameFamily
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, LogNormal, Normal
 from lucid.distributions.families.relaxed import LogisticNormal, RelaxedBernoulli, RelaxedOneHotCategorical
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
-from lucid.distributions.families.von_mises import VonMises
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.transforms import (
     AbsTransform,

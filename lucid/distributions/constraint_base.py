@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from lucid.distributions.utils import count_of, reading
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.ops.shape.joining import cat, stack
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 # what has an underscore is public, as in PyTorch, by another name or for `isinstance`
 # pyright: reportUnusedClass=false
-
-__all__ = ["Constraint", "MixtureSameFamilyConstraint", "all_of", "from_end", "is_dependent", "of_pieces"]
 
 
 class Constraint:
@@ -155,62 +153,49 @@ def is_dependent(constraint: Constraint) -> bool:
 # ---- of several others ----
 
 
-class _IndependentConstraint(Constraint):
+class _OfBase(Constraint):
+    """The base of constraints that ask the same as `base_constraint`, of values of another shape."""
+
+    base_constraint: Constraint
+    is_discrete = reading("base_constraint.is_discrete")
+    event_dim = reading("base_constraint.event_dim")
+    words = reading("base_constraint.words")
+
+    def _check_dim(self, value: Tensor, dims: int) -> None:
+        if dims < 0:
+            raise ShapeError(f"expected values of at least {self.event_dim} dimensions, got {value.dim()}")
+
+
+class _IndependentConstraint(_OfBase):
     """A constraint on some dimensions together, before those of the base constraint."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = _constraint(base_constraint, "independent")
-        if not isinstance(reinterpreted_batch_ndims, Integral) or reinterpreted_batch_ndims < 0:
-            raise SettingError(
-                "independent: reinterpreted_batch_ndims: expected a whole number from 0 on, got "
-                f"{reinterpreted_batch_ndims!r}"
-            )
-        self.reinterpreted_batch_ndims = int(reinterpreted_batch_ndims)
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
+        name = "independent: reinterpreted_batch_ndims"
+        self.reinterpreted_batch_ndims = count_of(name, reinterpreted_batch_ndims)
 
     @property
     def event_dim(self) -> int:
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    @property
-    def words(self) -> str:
-        return self.base_constraint.words
-
     def check(self, value: Tensor) -> Tensor:
         met = self.base_constraint.check(value)
-        if met.dim() < self.reinterpreted_batch_ndims:
-            raise ShapeError(f"expected values of at least {self.event_dim} dimensions, got {value.dim()}")
+        self._check_dim(value, met.dim() - self.reinterpreted_batch_ndims)
         return all_of(met, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamilyConstraint(Constraint):
+class MixtureSameFamilyConstraint(_OfBase):
     """The constraint on a value for all components of a mixture: that of the components' distribution."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = _constraint(base_constraint, "MixtureSameFamilyConstraint")
 
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:
-        return self.base_constraint.event_dim
-
-    @property
-    def words(self) -> str:
-        return self.base_constraint.words
-
     def check(self, value: Tensor) -> Tensor:
         kept = value.dim() - self.event_dim
-        if kept < 0:
-            raise ShapeError(f"expected values of at least {self.event_dim} dimensions, got {value.dim()}")
+        self._check_dim(value, kept)
         met = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return all_of(met, met.dim() - kept)
 

@@ -118,11 +118,7 @@ def _stack(constraint: Any, registry: Any) -> Transform:
 
 def _of(kind: Any) -> Callable[[Any], Transform]:
     """Return a factory of a transform without settings."""
-
-    def factory(constraint: Any) -> Transform:
-        return kind()
-
-    return factory
+    return lambda _: kind()
 
 
 biject_to.register(constraints.simplex, _of(transforms.StickBreakingTransform))

@@ -60,53 +60,55 @@ class _Real(Constraint):
         return value == value  # noqa: PLR0124 - NaN alone differs from itself
 
 
-class _Above(Constraint):
+class _Bounded(Constraint):
+    """Base of those with bounds, that are named in the words."""
+
+    wording: str
+
+    @property
+    def words(self) -> str:
+        return self.wording.format(**{name: _shown(bound) for name, bound in vars(self).items()})
+
+
+class _Above(_Bounded):
     """Base of those with a lower bound."""
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
 
 
-class _Below(Constraint):
+class _Below(_Bounded):
     """Base of those with an upper bound."""
 
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
 
-class _Between(Constraint):
+class _Between(_Bounded):
     """Base of those with both bounds."""
+
+    wording = "between {lower_bound} and {upper_bound}"
 
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    @property
-    def words(self) -> str:
-        return f"between {_shown(self.lower_bound)} and {_shown(self.upper_bound)}"
-
 
 class _GreaterThan(_Above):
-    @property
-    def words(self) -> str:
-        return f"above {_shown(self.lower_bound)}"
+    wording = "above {lower_bound}"
 
     def check(self, value: Tensor) -> Tensor:
         return value > self.lower_bound
 
 
 class _GreaterThanEq(_Above):
-    @property
-    def words(self) -> str:
-        return f"of {_shown(self.lower_bound)} or more"
+    wording = "of {lower_bound} or more"
 
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
 
 
 class _LessThan(_Below):
-    @property
-    def words(self) -> str:
-        return f"below {_shown(self.upper_bound)}"
+    wording = "below {upper_bound}"
 
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
@@ -118,9 +120,7 @@ class _Interval(_Between):
 
 
 class _HalfOpenInterval(_Between):
-    @property
-    def words(self) -> str:
-        return f"from {_shown(self.lower_bound)} to below {_shown(self.upper_bound)}"
+    wording = "from {lower_bound} to below {upper_bound}"
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value < self.upper_bound)
@@ -132,10 +132,7 @@ def _whole(value: Tensor) -> Tensor:
 
 class _IntegerInterval(_Between):
     is_discrete = True
-
-    @property
-    def words(self) -> str:
-        return f"of whole numbers from {_shown(self.lower_bound)} to {_shown(self.upper_bound)}"
+    wording = "of whole numbers from {lower_bound} to {upper_bound}"
 
     def check(self, value: Tensor) -> Tensor:
         return _whole(value) & (value >= self.lower_bound) & (value <= self.upper_bound)
@@ -143,10 +140,7 @@ class _IntegerInterval(_Between):
 
 class _IntegerLessThan(_Below):
     is_discrete = True
-
-    @property
-    def words(self) -> str:
-        return f"of whole numbers up to {_shown(self.upper_bound)}"
+    wording = "of whole numbers up to {upper_bound}"
 
     def check(self, value: Tensor) -> Tensor:
         return _whole(value) & (value <= self.upper_bound)
@@ -154,10 +148,7 @@ class _IntegerLessThan(_Below):
 
 class _IntegerGreaterThan(_Above):
     is_discrete = True
-
-    @property
-    def words(self) -> str:
-        return f"of whole numbers from {_shown(self.lower_bound)} on"
+    wording = "of whole numbers from {lower_bound} on"
 
     def check(self, value: Tensor) -> Tensor:
         return _whole(value) & (value >= self.lower_bound)
@@ -204,10 +195,7 @@ class _Simplex(_Event):
 
 class _Multinomial(_Event, _Below):
     is_discrete, event_dim = True, 1
-
-    @property
-    def words(self) -> str:
-        return f"of counts that sum to at most {_shown(self.upper_bound)} in each row"
+    wording = "of counts that sum to at most {upper_bound} in each row"
 
     def _met(self, value: Tensor) -> Tensor:
         return (_whole(value) & (value >= 0)).all(-1) & (value.sum(-1) <= self.upper_bound)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["Distribution", "ExponentialFamily", "Symmetric", "boundless", "within"]
-
 
 def boundless(support: Constraint) -> bool:
     """Tell whether a set holds all numbers, or all of a shape."""
@@ -191,6 +189,10 @@ class Distribution:
         densities = logs(where(inside.reshape(*inside.shape, *(1 for _ in range(dims))), value, safe))
         return where(known, where(inside, densities, -math.inf), math.nan)
 
+    def _density(self, value: Tensor, logs: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the logarithms of densities as `_drawn` does, of values that are looked at first."""
+        return self._drawn(self._validate_sample(value), logs)
+
     @property
     def batch_shape(self) -> Size:
         """The shape of the parameters."""
@@ -332,8 +334,7 @@ class Distribution:
 
     def _nan(self) -> Tensor:
         """Return NaN for undefined moments, in the shape of a draw."""
-        like = self._parameter()
-        return like.new_full(self._extended_shape(), float("nan"))
+        return self._parameter().new_full(self._extended_shape(), math.nan)
 
     def __repr__(self) -> str:
         parameters = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
@@ -341,12 +342,21 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(words)})"
 
 
-class Symmetric:
-    """Part of families that are symmetric about `loc`."""
+class Symmetric(Distribution):
+    """The base of families that are symmetric about `loc`, and stretched by a positive `scale`."""
 
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
     loc: Tensor
-    cdf: Callable[[Tensor], Tensor]
-    icdf: Callable[[Tensor], Tensor]
+    scale: Tensor
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        self._set(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     def _above(self, value: Tensor) -> Tensor:
         return self.cdf(2 * self.loc - value)

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = [
-    "digamma_rise", "dirichlet_from", "fall", "gamma_entropy", "gamma_share", "lgamma_bend", "lgamma_rise", "log_gamma",
-    "log_gamma_density", "log_ratio", "standard_gamma",
-]  # fmt: skip
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0
@@ -277,6 +273,13 @@ class _DirichletFrom(Function):
         return each * (grad_output - (grad_output * shares).sum(-1, keepdim=True))
 
 
+def _within(alpha: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return a mask of values that have others on both sides, alpha in float64, and these, 1 in place of others."""
+    at = z.double()
+    inside = (at > 0) & (at < math.inf)
+    return inside, alpha.double(), where(inside, at, 1.0)
+
+
 class _GammaShare(Function):
     """The share of gamma variates of rate 1 below z, or above it."""
 
@@ -284,9 +287,7 @@ class _GammaShare(Function):
     def forward(ctx: Any, alpha: Tensor, z: Tensor, above: bool) -> Tensor:
         ctx.save_for_backward(alpha, z)
         ctx.above = above
-        a, at = alpha.double(), z.double()
-        inside = (at > 0) & (at < math.inf)
-        at = where(inside, at, 1.0)
+        inside, a, at = _within(alpha, z)
         upper, part, _ = _gamma_sides(a, at)
         part = part * at * log_gamma_density(a, at).exp()
         end = where(z > 0, 1.0, z.double() * 0.0)
@@ -299,9 +300,7 @@ class _GammaShare(Function):
         alpha, z = ctx.saved_tensors
         by_alpha = by_z = None
         if ctx.needs_input_grad[0]:
-            a, at = alpha.double(), z.double()
-            inside = (at > 0) & (at < math.inf)
-            at = where(inside, at, 1.0)
+            inside, a, at = _within(alpha, z)
             slope = -_Later.apply(_gamma_slope, a, at) * log_gamma_density(a, at).exp()
             by_alpha = grad_output * where(inside, slope, 0.0).to(alpha.dtype)
         if ctx.needs_input_grad[1]:

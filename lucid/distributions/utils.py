@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from numbers import Integral
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -91,6 +92,14 @@ def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
         cast_to(value, dtype) if isinstance(value, Tensor) else tensor(float(value), dtype=dtype, device=device)
         for value in values
     ]
+
+
+def reading(path: str, doc: str | None = None) -> Any:
+    """Return the property that is an attribute of another attribute, at a path of names with dots."""
+    member = property(attrgetter(path))
+    # without one, that of the base's property
+    member.__doc__ = doc
+    return member
 
 
 def count_of(name: str, value: object) -> int:
@@ -187,6 +196,14 @@ def steady(ends: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
     return tuple(where(ends, each.detach(), each) if each.requires_grad else each for each in parameters)
 
 
+def where_above(
+    parameter: Tensor, bound: float, formula: Callable[[Tensor], Tensor], otherwise: float = math.inf
+) -> Tensor:
+    """Return the value of a formula for parameters above a bound, and a constant, without slopes, for others."""
+    met = parameter > bound
+    return where(met, formula(where(met, parameter, bound + 1.0)), otherwise)
+
+
 def log1p_square(x: Tensor) -> Tensor:
     """Return ``log(1 + x**2)``, without an overflow of the square."""
     # from the largest on whose square does not the logarithm grows as that of the square does
@@ -246,10 +263,6 @@ class lazy_property:
         return value
 
 
-def _triangle(size: int, diag: int, like: Tensor) -> Any:
-    return tril_indices(size, size, diag, device=like.device)
-
-
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """Return the elements of a lower triangle, row by row, as vectors.
 
@@ -262,7 +275,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     size = mat.shape[-1]
     if not -size <= diag < size:
         raise ShapeError(f"tril_matrix_to_vec: expected diag from {-size} to {size - 1}, got {diag}")
-    rows, columns = _triangle(size, diag, mat)
+    rows, columns = tril_indices(size, size, diag, device=mat.device)
     return mat[..., rows, columns]
 
 
@@ -283,7 +296,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
         size += 1
     if _held(size, diag) != count:
         raise ShapeError(f"vec_to_tril_matrix: expected as many elements as a triangle has, got {count}")
-    rows, columns = _triangle(size, diag, vec)
+    rows, columns = tril_indices(size, size, diag, device=vec.device)
     flat = vec.new_zeros((*vec.shape[:-1], size * size))
     place = (rows * size + columns).expand(vec.shape)
     return flat.scatter(-1, place, vec).reshape(*vec.shape[:-1], size, size)
@@ -308,4 +321,4 @@ def _standard_normal(shape: Sequence[int], dtype: Dtype, device: Device) -> Tens
     return randn(*shape, dtype=dtype, device=device)
 
 
-sum_rightmost, standard_normal = _sum_rightmost, _standard_normal
+sum_rightmost = _sum_rightmost

@@ -201,9 +201,7 @@ def _joined(results: list[Any], out_dims: Any, name: str) -> Any:
             )
     what = f"vmap of {name}: out_dims={out_dims!r}"
     if isinstance(out_dims, tuple) and isinstance(results[0], TensorBase):
-        results = [(result,) for result in results]
-        joined = _joined(results, out_dims, name)
-        return joined[0]
+        return _joined([(result,) for result in results], out_dims, name)[0]
     dims = spread(out_dims, results[0], what)
     joined: list[Any] = []
     for dim, column in zip(dims, zip(*map(leaves, results), strict=True), strict=True):

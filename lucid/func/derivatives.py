@@ -84,8 +84,7 @@ class Run:
             except BaseException:
                 self.level.put_back()
                 raise
-            returned = leaves(result)
-            result = refilled(result, self.level.put_back(returned))
+            result = refilled(result, self.level.put_back(leaves(result)))
         self.aux: Any = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]

@@ -78,11 +78,7 @@ def jacrev(
 
 @checked
 def jacfwd(
-    func: Callable[P, Any],
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `func` by a backward pass for each element of its arguments.
 

@@ -166,10 +166,9 @@ def load(
     >>> lucid.load(path)
     [tensor([1, 2]), ('adam', 0.1)]
     """
-    if weights_only is not None and type(weights_only) is not bool:
-        raise UnsupportedObjectError(f"load: weights_only: expected a bool, got {type(weights_only).__qualname__}")
-    if mmap is not None and type(mmap) is not bool:
-        raise UnsupportedObjectError(f"load: mmap: expected a bool, got {type(mmap).__qualname__}")
+    for name, value in (("weights_only", weights_only), ("mmap", mmap)):
+        if value is not None and type(value) is not bool:
+            raise UnsupportedObjectError(f"load: {name}: expected a bool, got {type(value).__qualname__}")
     place = Locations(map_location)
     if isinstance(f, str | os.PathLike):
         if os.fspath(f).endswith(".json"):

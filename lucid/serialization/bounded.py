@@ -202,8 +202,7 @@ class Bounded:
 
     def line(self) -> bytes:
         """Return the bytes up to the next end of a line, at most 1,000, and leave the file behind it."""
-        begin = self.tell()
-        text = self.read(min(1000, self.size - begin))
+        text = self.read(min(1000, self.size - self.tell()))
         end = text.find(b"\n")
         if end < 0:
             raise EOFError("it ends in a name, or the name is very long")

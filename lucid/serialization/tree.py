@@ -110,8 +110,8 @@ class Writer:
         if array or isinstance(value, TensorBase):
             take(READ + 4 * sum(map(len, path)))
             if id(value) not in self.entries:
-                make = self.array_entry if array else self.tensor_entry
-                self.entries[id(value)] = value, make(value, path)
+                made = {"array": self.array(value, path)} if array else self.tensor_entry(value, path)
+                self.entries[id(value)] = value, made
                 return self.entries[id(value)][1]
             entry = self.entries[id(value)][1]
             self.tied[place_name(path)] = entry["array" if array else "tensor"]["name"]
@@ -183,10 +183,6 @@ class Writer:
             entry["parameter"] = True
         return entry
 
-    def array_entry(self, array: Array, path: tuple[str, ...]) -> dict[str, Any]:
-        """Return the entry of a NumPy array."""
-        return {"array": self.array(array, path)}
-
     def array(self, array: Array, path: tuple[str, ...]) -> dict[str, Any]:
         """Return the description of an array's bytes, and keep these for writing."""
         kind = array.dtype
@@ -198,9 +194,7 @@ class Writer:
             name = f"{plain}#{len(self.arrays)}"
         # an order of its own: what is written is what the checksum is of, whatever happens to the tensor meanwhile
         stored = np.array(array, order="C")
-        self.arrays[name] = stored.view(kind.type(0).real.dtype) if kind.kind == "c" and stored.ndim else stored
-        if kind.kind == "c" and not stored.ndim:
-            self.arrays[name] = stored.reshape(1).view(kind.type(0).real.dtype)
+        self.arrays[name] = np.atleast_1d(stored).view(kind.type(0).real.dtype) if kind.kind == "c" else stored
         return {"name": name, "dtype": word, "shape": list(stored.shape), "crc32": zlib.crc32(as_bytes(stored))}
 
 

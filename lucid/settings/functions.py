@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from lucid.settings.kinds import by_kind
 
-_ORDER = "Order of the norm."
 _REDUCED = "Dimension, or dimensions, that are reduced; all of them if None."
 _ALONG = "Dimension along which it works, negative if counted from the end."
 _MATRIX = "Matrices, the last two dimensions; those before count a batch."
@@ -18,7 +17,6 @@ FUNCTIONS = {
     "input": "The tensor.",
     "other": "Second operand; broadcasts against `input`.",
     "dim": _ALONG,
-    "dims": "The dimensions.",
     "dim0": "The one dimension.",
     "dim1": "The other dimension.",
     "axis0": "The one dimension.",
@@ -33,17 +31,12 @@ FUNCTIONS = {
     "tensors": "The tensors.",
     "values": "Values that are taken.",
     "value": "The number that is written.",
-    "weight": "Weights.",
-    "eps": "Small number that keeps a divisor from zero.",
     "upper": "Whether the upper triangle is meant, not the lower one.",
     "A": _MATRIX,
     "x1": "First vectors; broadcast against `x2`.",
     "x2": "Second vectors; broadcast against `x1`.",
-    "p": _ORDER,
-    "ord": _ORDER,
-    "n": "The number, at least 0.",
+    "p": "Order of the norm.",
     "inplace": "Whether `input` itself is changed and returned.",
-    "training": "Whether it works as in training.",
     "mask": "Tensor of bools, True at the elements that are meant; broadcasts against `input`.",
 }
 
@@ -79,15 +72,14 @@ FUNCTION_KINDS = by_kind({
     "logit": {"eps": "Numbers are first brought into [eps, 1 - eps]; None leaves them as they are."},
     "mvlgamma multigammaln": {"p": "Number of dimensions, at least 1."},
     "polygamma": {"n": "Order of the derivative, at least 0."},
-    "fill": {"value": "The number, or a tensor of no dimension."},
+    "fill indexfill": {"value": "The number, or a tensor of no dimension."},
     # reductions
-    "sums norms statistics": {"dim": _REDUCED},
+    "sums norms statistics extremes": {"dim": _REDUCED},
     "normalize": {"dim": "Dimension, or dimensions, along which the norm is taken.", "eps": "The smallest divisor."},
     "ranks": {"dim": "Dimension that is reduced; all elements are one row if None."},
-    "extremes": {"dim": _REDUCED},
     "max min": {"dim": "Dimension that is reduced, all of them if None; or a tensor, the second operand."},
     "cumulative": {"dim": "Dimension along which it works; all elements are one row where None is taken."},
-    "norm": {"p": "Order of the norm, a number, ``'fro'`` or ``'nuc'``.", "dim": _REDUCED},
+    "norm": {"p": "Order of the norm, a number, ``'fro'`` or ``'nuc'``."},
     "std stdmean var varmean cov": {
         "correction": "What is taken from the number of elements that divides; 1 unless given.",
         "unbiased": "Older form of `correction`: True for 1, False for 0.",
@@ -119,14 +111,14 @@ FUNCTION_KINDS = by_kind({
     "searchsorted": {
         "sorted_sequence": "Ascending rows, along the last dimension.",
         "input": "What is to be inserted, a tensor or a number.",
-        "out_int32": "Whether the result is int32, not int64.",
-        "right": "Whether places are behind equal elements.",
         "side": "``'left'`` or ``'right'``, another form of `right`.",
         "sorter": "Indices that sort rows which are in no order, as `argsort` returns them.",
     },
     "bucketize": {
         "input": "What is to be sorted in, a tensor or a number.",
         "boundaries": "Ascending numbers, one row.",
+    },
+    "searchsorted bucketize": {
         "out_int32": "Whether the result is int32, not int64.",
         "right": "Whether places are behind equal elements.",
     },
@@ -194,10 +186,7 @@ FUNCTION_KINDS = by_kind({
     },
     "stack": {"dim": "Where the new dimension is put."},
     "cat concat concatenate": {"dim": "Dimension along which they are joined."},
-    "meshgrid": {
-        "tensors": "Vectors.",
-        "indexing": "``'ij'`` for rows of the first, ``'xy'`` for rows of the second.",
-    },
+    "meshgrid": {"tensors": "Vectors.", "indexing": "``'ij'`` for rows of the first, ``'xy'`` for rows of the second."},
     "combinations": {"r": "Number of elements in a row.", "with_replacement": "Whether an element may come again."},
     "diag tril triu": {"diagonal": "Number of the diagonal, 0 for the main one, above it if greater than 0."},
     "diagonal diagembed diagonalscatter": {
@@ -232,19 +221,14 @@ FUNCTION_KINDS = by_kind({
         "include_self": "Whether the elements of `input` count too.",
     },
     "indexadd": {"alpha": "Factor of `source`."},
-    "indexfill": {"value": "The number, or a tensor of no dimension."},
-    "take": {"index": "Places among all elements as one row, integers."},
+    "take put": {"index": "Places among all elements as one row, integers."},
     "takealongdim": {"indices": "Indices along `dim`, integers.", "dim": "Dimension; all is one row if None."},
-    "put": {
-        "index": "Places among all elements as one row, integers.",
-        "source": "As many elements as `index` has.",
-        "accumulate": "Whether they are added, not written.",
-    },
+    "put": {"source": "As many elements as `index` has."},
     "indexput": {
         "indices": "Tensors of integers or bools, one for each of the first dimensions.",
         "values": "What is written; broadcasts to the shape of ``input[indices]``.",
-        "accumulate": "Whether they are added, not written.",
     },
+    "put indexput": {"accumulate": "Whether they are added, not written."},
     "select selectscatter": {"index": "The index, negative if counted from the end."},
     "narrow": {"start": "First index.", "length": "Number of indices."},
     "slicescatter": {
@@ -258,22 +242,20 @@ FUNCTION_KINDS = by_kind({
     "unravelindex": {"indices": "Places in the order of memory, integers.", "shape": "Sizes that they count in."},
     # linear algebra
     "linalg": {"other": "The second factor."},
+    "mv addmv": {"vec": "Vector."},
+    "outer ger addr": {"vec2": "Second vector."},
     "addmm addmv addr addbmm baddbmm": {
         "input": "What is added; broadcasts to the product.",
         "mat": "Matrix.",
         "mat1": "First matrix.",
         "mat2": "Second matrix.",
-        "vec": "Vector.",
         "vec1": "First vector.",
-        "vec2": "Second vector.",
         "batch1": "First matrices, shape (batch, n, m).",
         "batch2": "Second matrices, shape (batch, m, p).",
         "beta": "Factor of `input`; at 0 it is not read.",
         "alpha": "Factor of the product.",
     },
     "mm bmm": {"mat2": "Second matrix, or matrices."},
-    "mv": {"vec": "Vector."},
-    "outer ger": {"vec2": "Second vector."},
     "dot": {"tensor": "Second vector."},
     "tensordot": {
         "a": "First tensor.",
@@ -300,15 +282,10 @@ FUNCTION_KINDS = by_kind({
         "ord": "Order of the norm: a number, or of matrices ``'fro'`` or ``'nuc'``.",
     },
     "cond": {"p": "Order of `matrix_norm`; None for 2."},
-    "solve solveex": {
-        "B": "Right-hand sides, of as many rows as `A`, or a vector.",
-        "left": "Whether ``A @ X = B`` is solved, not ``X @ A = B``.",
-    },
-    "solvetriangular": {
-        "B": "Right-hand sides, of as many rows as `A`.",
-        "left": "Whether ``A @ X = B`` is solved, not ``X @ A = B``.",
-        "unitriangular": "Whether the diagonal counts as ones and is not read.",
-    },
+    "solve solveex": {"B": "Right-hand sides, of as many rows as `A`, or a vector."},
+    "solve solveex solvetriangular lusolve": {"left": "Whether ``A @ X = B`` is solved, not ``X @ A = B``."},
+    "solvetriangular lstsq": {"B": "Right-hand sides, of as many rows as `A`."},
+    "solvetriangular": {"unitriangular": "Whether the diagonal counts as ones and is not read."},
     "choleskyex invex solveex lufactorex": {
         "check_errors": "Whether a matrix that has no result raises; otherwise ``info`` is not 0.",
     },
@@ -317,7 +294,6 @@ FUNCTION_KINDS = by_kind({
     "tensorinv": {"ind": "Number of the first dimensions that count the rows."},
     "tensorsolve": {"B": "Right-hand side.", "dims": "Dimensions of `A` that are moved to its end first."},
     "lstsq": {
-        "B": "Right-hand sides, of as many rows as `A`.",
         "rcond": "Singular values up to this share of the largest count as zeros.",
         "driver": "LAPACK's in PyTorch, ``'gelsd'`` or another; decides here which parts are returned.",
     },
@@ -345,7 +321,6 @@ FUNCTION_KINDS = by_kind({
         "pivots": "Exchanges of rows, as `linalg.lu_factor` returns them.",
         "B": "Right-hand sides.",
         "b": "Right-hand sides.",
-        "left": "Whether ``A @ X = B`` is solved, not ``X @ A = B``.",
         "adjoint": "Whether the adjoint of the matrix stands for it.",
     },
     "lusolve luunpack": {

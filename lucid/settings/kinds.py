@@ -39,9 +39,7 @@ KINDS = by_kind({
         "stride": "Step from the window of one element to that of the next.",
         "padding_mode": "``'zeros'``, the only one.",
     },
-    "maxpool avgpool lppool maxunpool": {
-        "stride": "Step from one window to the next; `kernel_size` if None.",
-    },
+    "maxpool avgpool lppool maxunpool": {"stride": "Step from one window to the next; `kernel_size` if None."},
     "maxpool": {
         "padding": "Number of elements of minus infinity at both ends of a dimension, at most half of `kernel_size`.",
     },
@@ -110,10 +108,7 @@ KINDS = by_kind({
         "beta": "Sharpness of the bend at zero, not 0.",
         "threshold": "Where ``beta * x`` is above it, the result is ``x`` itself.",
     },
-    "threshold": {
-        "threshold": "Elements above it stay.",
-        "value": "What the others become.",
-    },
+    "threshold": {"threshold": "Elements above it stay.", "value": "What the others become."},
     # dropout
     "randomdrop dropout": {
         "p": "Probability with which an element, or a channel, is dropped, in [0, 1].",
@@ -137,7 +132,6 @@ KINDS = by_kind({
         "eps": "Small number that is added to the mean square; the smallest step of the dtype from 1 on if None.",
         "normalized_shape": "Sizes of the last dimensions, over which the mean is taken.",
     },
-    "instancenorm": {"momentum": "Weight of a batch in the running mean and variance."},
     "syncbatchnorm": {"process_group": "The processes whose batches are taken together; all if None."},
     "localresponsenorm": {
         "size": "Number of neighbouring channels.",
@@ -146,10 +140,7 @@ KINDS = by_kind({
         "k": "Number that is added to the mean square.",
     },
     # distances
-    "cosinesimilarity": {
-        "dim": "Dimension along which the vectors lie.",
-        "eps": "Lengths count as this at least.",
-    },
+    "cosinesimilarity": {"dim": "Dimension along which the vectors lie.", "eps": "Lengths count as this at least."},
     "pairwisedistance": {
         "p": "Order of the norm.",
         "eps": "Small number that is added to the difference.",
@@ -162,12 +153,11 @@ KINDS = by_kind({
     "bce binarycrossentropy bcewithlogits binarycrossentropywithlogits": {
         "weight": "Factor of each loss; broadcasts against the target.",
     },
-    "crossentropy nll multimargin": {
-        "weight": "Factor of each class, shape (classes,).",
+    "crossentropy nll multimargin multilabelsoftmargin": {"weight": "Factor of each class, shape (classes,)."},
+    "crossentropy nll": {
         "ignore_index": "Class whose targets count for nothing.",
         "label_smoothing": "Share of each target that is spread evenly over all classes, in [0, 1].",
     },
-    "multilabelsoftmargin": {"weight": "Factor of each class, shape (classes,)."},
     "ctc": {
         "blank": "Class that stands for no label.",
         "zero_infinity": "Whether labels that are too long for their input cost nothing, not infinity.",
@@ -246,10 +236,7 @@ KINDS = by_kind({
     "parameterlist": {"values": "The first entries."},
     "parameterdict": {"parameters": "The first entries by name, a mapping or pairs."},
     "identity": {"args": "Ignored.", "kwargs": "Ignored."},
-    "module": {
-        "args": "None, unless `call_super_init` is set.",
-        "kwargs": "None, unless `call_super_init` is set.",
-    },
+    "module": {"args": "None, unless `call_super_init` is set.", "kwargs": "None, unless `call_super_init` is set."},
     # hooks of all modules
     "everywhere": {
         "hook": "The function to call.",

@@ -6,18 +6,7 @@ A layer in which a name may be something else says so in `_ranges`; what it mean
 
 from __future__ import annotations
 
-from lucid.settings.ranges import (
-    ANY,
-    FINITE,
-    NOT_NEGATIVE,
-    NOT_ZERO,
-    POSITIVE,
-    SHARE,
-    Setting,
-    number,
-    whole,
-    words,
-)
+from lucid.settings.ranges import ANY, FINITE, NOT_NEGATIVE, NOT_ZERO, POSITIVE, SHARE, Setting, number, whole, words
 
 _PER_AXIS = whole(1, per_axis=True)
 _COUNT = whole(1)
@@ -31,8 +20,8 @@ LAYERS: dict[str, Setting] = {
         "Number of elements added at the end of each dimension of the result, below `stride` or `dilation`.",
         whole(0, per_axis=True),
     ),
-    "output_size": Setting("Size of the result.", _PER_AXIS),
-    "padding": Setting("Number of zeros at both ends of each dimension.", whole(0, per_axis=True, or_word=True)),
+    "output_size": Setting("", _PER_AXIS),
+    "padding": Setting("", whole(0, per_axis=True, or_word=True)),
     "padding_mode": Setting(
         "What is added at the edges: zeros, or elements of the input.",
         words("zeros", "reflect", "replicate", "circular"),
@@ -41,31 +30,28 @@ LAYERS: dict[str, Setting] = {
     "ceil_mode": Setting("Whether the size of the result is rounded up, not down."),
     "return_indices": Setting("Whether the positions of the maxima are returned too, as int64."),
     # numbers of features, channels and parts
-    "groups": Setting("Number of groups of channels.", _COUNT),
     "in_channels": Setting("Number of channels of the input.", _SIZE),
     "out_channels": Setting("Number of channels of the result.", _SIZE),
     "in_features": Setting("Size of the last dimension of the input.", _SIZE),
     "out_features": Setting("Size of the last dimension of the result.", _SIZE),
     "in1_features": Setting("Size of the last dimension of the first input.", _COUNT),
     "in2_features": Setting("Size of the last dimension of the second input.", _SIZE),
-    "num_features": Setting("Number of channels, dimension 1 of the input.", _SIZE),
     "num_channels": Setting("Number of channels, dimension 1 of the input.", _SIZE),
     "num_groups": Setting("Number of groups of channels, which divides their number.", _COUNT),
     "normalized_shape": Setting("Sizes of the last dimensions, over which mean and variance are taken.", _SIZE),
     "num_embeddings": Setting("Number of rows of the table.", _SIZE),
     "embedding_dim": Setting("Size of a row of the table.", _SIZE),
     "num_parameters": Setting("1 for one slope, or the number of channels, dimension 1 of the input.", _SIZE),
-    "size": Setting("", _COUNT),
+    **dict.fromkeys(("groups", "size"), Setting("", _COUNT)),
+    **dict.fromkeys(("blank", "num_features"), Setting("", _SIZE)),
     "downscale_factor": Setting("How many times lower and narrower the result is.", _COUNT),
     "upscale_factor": Setting("How many times higher and wider the result is.", _COUNT),
-    "scale_factor": Setting("Factor of the sizes, for each dimension or for all, instead of `size`.", POSITIVE),
     # sequences
     "input_size": Setting("Number of features of the input.", _SIZE),
     "hidden_size": Setting("Number of features of the state.", _COUNT),
     "num_layers": Setting("Number of layers, one after the other.", _COUNT),
     "num_chunks": Setting("Number of gates, of `hidden_size` rows of the weights each.", _COUNT),
     "bidirectional": Setting("Whether a second direction reads the sequence from its end."),
-    "batch_first": Setting("Whether batches are dimension 0 of inputs and results, and time is dimension 1."),
     "nonlinearity": Setting("Function of the sum.", words("tanh", "relu")),
     # attention
     "embed_dim": Setting("Number of features of queries and results, a multiple of `num_heads`.", _COUNT),
@@ -93,23 +79,13 @@ LAYERS: dict[str, Setting] = {
     ),
     **dict.fromkeys(("alpha", "beta", "init", "k", "lambd", "margin", "negative_slope"), Setting("", FINITE)),
     **dict.fromkeys(("max_val", "min_val", "norm_type", "p", "threshold"), Setting("", ANY)),
-    "eps": Setting("Small number that keeps a divisor from zero.", NOT_NEGATIVE),
+    **dict.fromkeys(("delta", "div_value", "scale_factor"), Setting("", POSITIVE)),
+    **dict.fromkeys(("dropout", "label_smoothing", "momentum"), Setting("", SHARE)),
+    "eps": Setting("", NOT_NEGATIVE),
     "layer_norm_eps": Setting("`eps` of the layers that normalise.", NOT_NEGATIVE),
-    "delta": Setting("Distance from which on the loss is a straight line.", POSITIVE),
-    "div_value": Setting("", POSITIVE),
     "divisor_override": Setting("What sums are divided by, instead of the number of elements.", NOT_ZERO),
-    "dropout": Setting("Probability with which elements are dropped in training.", SHARE),
-    "label_smoothing": Setting("Share of each target that is spread evenly over all classes.", SHARE),
-    "momentum": Setting(
-        "Weight of a batch in the running mean and variance; None makes these the mean of all batches.", SHARE
-    ),
-    "track_running_stats": Setting("Whether a running mean and variance are kept, which evaluation uses."),
-    "max_norm": Setting(
-        "Norm to which rows that are longer are shortened, in place, when they are used.",
-        number("a number of at least 0", lambda value: value >= 0),
-    ),
+    "max_norm": Setting("", number("a number of at least 0", lambda value: value >= 0)),
     # losses
-    "blank": Setting("Class that stands for no label.", _SIZE),
     "reduction": Setting(
         "``'none'`` for the losses of all elements, ``'mean'`` or ``'sum'`` for a tensor of no dimension.",
         words("none", "mean", "sum"),

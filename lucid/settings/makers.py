@@ -16,11 +16,11 @@ MAKER_KINDS = by_kind({
         "end": "End, which is not included.",
         "step": "Distance between numbers, not 0.",
     },
-    "linspace": {"start": "First number.", "end": "Last number.", "steps": "How many there are."},
+    "linspace": {"start": "First number.", "end": "Last number."},
+    "linspace logspace": {"steps": "How many there are."},
     "logspace": {
         "start": "Exponent of the first number.",
         "end": "Exponent of the last number.",
-        "steps": "How many there are.",
         "base": "Base of the exponents.",
     },
     "eye": {"n": "Number of rows.", "m": "Number of columns; that of rows if None."},
@@ -59,18 +59,11 @@ MAKER_KINDS = by_kind({
     # drawn
     "manualseed": {"seed": "A whole number in [-2**63, 2**64)."},
     "setrngstate": {"new_state": "State of the generator, as `get_rng_state` returns it."},
-    "randint": {
-        "bounds_and_size": "``high, size`` or ``low, high, size``, one after another.",
-        "low": "Lowest number; 0 if None.",
-        "high": "Number above the highest one.",
-        "dtype": "Dtype of the result; int64 if None.",
-    },
-    "randintlike": {
-        "bounds": "``high`` or ``low, high``, one after another.",
-        "low": "Lowest number; 0 if None.",
-        "high": "Number above the highest one.",
-    },
-    "randperm": {"n": "Number of elements.", "dtype": "Dtype of the result; int64 if None."},
+    "randint": {"bounds_and_size": "``high, size`` or ``low, high, size``, one after another."},
+    "randintlike": {"bounds": "``high`` or ``low, high``, one after another."},
+    "randint randintlike": {"low": "Lowest number; 0 if None.", "high": "Number above the highest one."},
+    "randperm": {"n": "Number of elements."},
+    "randint randperm": {"dtype": "Dtype of the result; int64 if None."},
     "normal": {
         "mean": "Mean, a number or a tensor.",
         "std": "Standard deviation, at least 0, a number or a tensor.",

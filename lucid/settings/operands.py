@@ -9,24 +9,19 @@ _SCALE = "Factor of each feature or channel; none if None."
 _OFFSET = "What is added to each feature or channel; nothing if None."
 
 OPERAND_KINDS = by_kind({
-    "linear": {
-        "input": "Features in the last dimension, shape (..., in).",
-        "weight": "Matrix of shape (out, in).",
-        "bias": "What is added, shape (out,).",
-    },
+    "linear": {"input": "Features in the last dimension, shape (..., in).", "weight": "Matrix of shape (out, in)."},
+    "linear bilinear": {"bias": "What is added, shape (out,)."},
     "bilinear": {
         "input1": "First features, shape (..., in1).",
         "input2": "Second features, shape (..., in2).",
         "weight": "Factors, shape (out, in1, in2).",
-        "bias": "What is added, shape (out,).",
     },
+    "convolution pooling": {"input": "Shape (batch, channels, *sizes), or without batch."},
     "convolution": {
-        "input": "Shape (batch, channels, *sizes), or without batch.",
         "weight": "Kernels, shape (out channels, channels / groups, *kernel_size).",
         "bias": "What is added to each output channel, shape (out channels,).",
     },
     "convtranspose": {"weight": "Kernels, shape (channels, out channels / groups, *kernel_size)."},
-    "pooling": {"input": "Shape (batch, channels, *sizes), or without batch."},
     "resampling": {"input": "Shape (batch, channels, *sizes), of a floating-point dtype."},
     "fold": {"input": "Columns, shape (batch, channels * elements of a window, windows)."},
     "affinegrid": {

@@ -136,10 +136,7 @@ def _title(name: str) -> str:
 
 
 OPTIMIZERS: dict[str, Setting] = {
-    "lr": Setting(
-        "Learning rate, at least 0. One in a tensor of one element is read at each step.",
-        check=rate,
-    ),
+    "lr": Setting("Learning rate, at least 0. One in a tensor of one element is read at each step.", check=rate),
     "betas": Setting(
         "Decay of the running mean of the gradient, and of that of its square, each in [0, 1).", check=decays
     ),
@@ -152,7 +149,6 @@ OPTIMIZERS: dict[str, Setting] = {
     ),
     "momentum": Setting("Factor of the running direction; 0 keeps none.", NOT_NEGATIVE),
     "amsgrad": Setting("Whether the largest mean square so far divides, instead of the last.", check=flag),
-    "nesterov": Setting("Whether momentum is Nesterov's.", check=flag),
     "maximize": Setting("Whether parameters go uphill, to larger values of what was differentiated.", check=flag),
     "capturable": Setting(
         "Whether steps are counted on the CUDA devices of the parameters, as CUDA graphs need it: no step waits.",
@@ -165,15 +161,13 @@ OPTIMIZERS: dict[str, Setting] = {
         ("alpha", "initial_accumulator_value", "lambd", "lr_decay", "momentum_decay", "t0", "tolerance_change"),
         Setting("", NOT_NEGATIVE),
     ),
-    "centered": Setting("", check=flag),
+    "tolerance_grad": Setting("", NOT_NEGATIVE),
+    **dict.fromkeys(("centered", "nesterov"), Setting("", check=flag)),
+    **dict.fromkeys(("history_size", "max_eval", "max_iter"), Setting("", COUNT)),
     "dampening": Setting("", FINITE),
     "etas": Setting("", check=factors),
-    "history_size": Setting("", COUNT),
-    "max_eval": Setting("", COUNT),
-    "max_iter": Setting("", COUNT),
     "rho": Setting("", SHARE),
     "step_sizes": Setting("", check=limits),
-    "tolerance_grad": Setting("", NOT_NEGATIVE),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.errors import ArgumentError, ShapeError
@@ -16,17 +16,13 @@ from lucid.errors import ArgumentError, ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    Apart = Callable[[Any], tuple[Iterable[Any], Any]]
+    Together = Callable[[list[Any], Any], Any]
+
 __all__ = [
     "TreeSpec", "register_pytree_node", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure",
     "tree_unflatten",
 ]  # fmt: skip
-
-
-class _Kind(NamedTuple):
-    """How containers of a type come apart, into entries and a context, and together again."""
-
-    apart: Callable[[Any], tuple[Iterable[Any], Any]]
-    together: Callable[[list[Any], Any], Any]
 
 
 def _entries(value: Any) -> tuple[Iterable[Any], None]:
@@ -37,50 +33,25 @@ def _items(value: Any) -> tuple[Iterable[Any], list[Any]]:
     return value.values(), list(value)
 
 
-def _default_items(value: Any) -> tuple[Iterable[Any], tuple[Any, list[Any]]]:
-    return value.values(), (value.default_factory, list(value))
-
-
-def _bounded(value: Any) -> tuple[Iterable[Any], int | None]:
-    return value, value.maxlen
-
-
-def _list(entries: list[Any], _: Any) -> list[Any]:
-    return entries
-
-
-def _tuple(entries: list[Any], _: Any) -> tuple[Any, ...]:
-    return tuple(entries)
-
-
-def _dict(entries: list[Any], keys: Any) -> dict[Any, Any]:
-    return dict(zip(keys, entries, strict=True))
-
-
-def _ordered(entries: list[Any], keys: Any) -> OrderedDict[Any, Any]:
-    return OrderedDict(zip(keys, entries, strict=True))
-
-
-def _default(entries: list[Any], context: Any) -> defaultdict[Any, Any]:
-    factory, keys = context
-    return defaultdict(factory, zip(keys, entries, strict=True))
-
-
-def _deque(entries: list[Any], most: Any) -> deque[Any]:
-    return deque(entries, maxlen=most)
-
-
-_KINDS: dict[type, _Kind] = {
-    list: _Kind(_entries, _list),
-    tuple: _Kind(_entries, _tuple),
-    dict: _Kind(_items, _dict),
-    OrderedDict: _Kind(_items, _ordered),
-    defaultdict: _Kind(_default_items, _default),
-    deque: _Kind(_bounded, _deque),
+# By type of container: how it comes apart, into entries and a context, and how they come together again.
+_APART: dict[type, Apart] = {
+    list: _entries,
+    tuple: _entries,
+    dict: _items,
+    OrderedDict: _items,
+    defaultdict: lambda value: (value.values(), (value.default_factory, list(value))),
+    deque: lambda value: (value, value.maxlen),
+}
+_TOGETHER: dict[type, Together] = {
+    list: lambda entries, _: entries,
+    tuple: lambda entries, _: tuple(entries),
+    dict: lambda entries, keys: dict(zip(keys, entries, strict=True)),
+    OrderedDict: lambda entries, keys: OrderedDict(zip(keys, entries, strict=True)),
+    defaultdict: lambda entries, context: defaultdict(context[0], zip(context[1], entries, strict=True)),
+    deque: lambda entries, most: deque(entries, maxlen=most),
 }
 # One fits another of the same keys, in whatever order.
 _MAPPINGS = {dict, OrderedDict, defaultdict}
-_NAMED = _Kind(_entries, _list)
 
 
 @dataclass(frozen=True)
@@ -121,18 +92,18 @@ def register_pytree_node(
     **_settings: object,
 ) -> None:
     """Have containers of type `cls` walked: `flatten_fn` gives entries and a context, `unflatten_fn` takes both."""
-    if cls in _KINDS:
+    if cls in _APART:
         raise ArgumentError(f"register_pytree_node: {cls.__name__} is walked already")
-    _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
+    _APART[cls], _TOGETHER[cls] = flatten_fn, unflatten_fn
 
 
 def _type_of(value: Any) -> type[Any]:
     return cast("type[Any]", type(value))
 
 
-def _kind_of(value: Any) -> _Kind | None:
-    kind = _KINDS.get(_type_of(value))
-    return _NAMED if kind is None and isinstance(value, tuple) and hasattr(_type_of(value), "_make") else kind
+def _apart_of(value: Any) -> Apart | None:
+    apart = _APART.get(_type_of(value))
+    return _entries if apart is None and isinstance(value, tuple) and hasattr(_type_of(value), "_make") else apart
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -146,11 +117,11 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     leaves: list[Any] = []
 
     def walk(value: Any) -> TreeSpec:
-        kind = None if is_leaf is not None and is_leaf(value) else _kind_of(value)
-        if kind is None:
+        apart = None if is_leaf is not None and is_leaf(value) else _apart_of(value)
+        if apart is None:
             leaves.append(value)
             return _LEAF
-        entries, context = kind.apart(value)
+        entries, context = apart(value)
         return TreeSpec(_type_of(value), context, tuple([walk(entry) for entry in entries]))
 
     return leaves, walk(tree)
@@ -167,11 +138,11 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
         if spec.type is None:
             return next(following)
         entries = [build(each) for each in spec.children_specs]
-        kind = _KINDS.get(spec.type)
-        if kind is None:
+        together = _TOGETHER.get(spec.type)
+        if together is None:
             named: Any = spec.type
             return named._make(entries)
-        return kind.together(entries, spec.context)
+        return together(entries, spec.context)
 
     return build(treespec)
 
@@ -190,9 +161,9 @@ def _below(spec: TreeSpec, tree: Any) -> list[Any]:
     """Return the subtrees of `tree` in the places of the leaves of `spec`."""
     if spec.type is None:
         return [tree]
-    kind = _kind_of(tree)
+    apart = _apart_of(tree)
     mappings = spec.type in _MAPPINGS and _type_of(tree) in _MAPPINGS
-    if kind is None or not (mappings or _type_of(tree) is spec.type):
+    if apart is None or not (mappings or _type_of(tree) is spec.type):
         raise ArgumentError(f"tree_map: expected a {spec.type.__name__} in each tree, got {shown(tree)}")
     if mappings:
         keys = spec.context[1] if spec.type is defaultdict else spec.context
@@ -200,7 +171,7 @@ def _below(spec: TreeSpec, tree: Any) -> list[Any]:
             raise ArgumentError(f"tree_map: expected the keys {keys} in each tree, got {list(tree)}")
         entries = [tree[key] for key in keys]
     else:
-        entries = list(kind.apart(tree)[0])
+        entries = list(apart(tree)[0])
     if len(entries) != len(spec.children_specs):
         raise ShapeError(f"tree_map: expected {len(spec.children_specs)} entries in each tree, got {len(entries)}")
     return [leaf for each, entry in zip(spec.children_specs, entries, strict=True) for leaf in _below(each, entry)]
@@ -217,12 +188,6 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable
     return tree_unflatten(map(func, leaves, *[_below(spec, rest) for rest in rests]), spec)
 
 
-def _choice(types: type | tuple[type, ...] | Callable[[Any], bool]) -> Callable[[Any], bool]:
-    if isinstance(types, type | tuple):
-        return lambda leaf: isinstance(leaf, types)
-    return types
-
-
 def tree_map_only(
     type_or_types: type | tuple[type, ...] | Callable[[Any], bool],
     func: Callable[[Any], Any],
@@ -230,9 +195,9 @@ def tree_map_only(
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
     """Return `tree` with `func` applied to the leaves of these types, or those that the callable accepts."""
-    chosen = _choice(type_or_types)
 
     def changed(leaf: Any) -> Any:
-        return func(leaf) if chosen(leaf) else leaf
+        chosen = isinstance(leaf, type_or_types) if isinstance(type_or_types, type | tuple) else type_or_types(leaf)
+        return func(leaf) if chosen else leaf
 
     return tree_map(changed, tree, is_leaf=is_leaf)

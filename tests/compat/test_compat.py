@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid.compat import coverage, is_present, standing_in
 from lucid.compat.__main__ import main
-from lucid.compat.reasons import REFUSED, reason
+from lucid.compat.present import REFUSED, reason
 from lucid.compat.standing_in import stand_in
 from lucid.errors import LucidError
 

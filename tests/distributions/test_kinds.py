@@ -381,6 +381,28 @@ def test_one_number_of_draws():
     assert d.LogNormal(of([0.0, 1.0]), 1.0).sample(5).shape == (5, 2)
 
 
+@pytest.mark.parametrize("kind", ["Normal", "MixtureSameFamily"])
+def test_expand_leaves_what_a_subclass_has_set(kind):
+    """`expand` fills in what the object that a subclass has made for it lacks, and nothing else."""
+    base = getattr(d, kind)
+
+    class Mine(base):
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Mine, _instance)
+            new.extra = self.extra.expand(batch_shape)
+            return super().expand(batch_shape, new)
+
+    parts = (lucid.zeros(2), 1.0) if kind == "Normal" else (d.Categorical(lucid.ones(2)), d.Normal(lucid.zeros(2), 1.0))
+    made = Mine(*parts)
+    made.extra = lucid.ones(1)
+    shape = (3, *made.batch_shape)
+    wide = made.expand(shape)
+    assert type(wide) is Mine
+    assert wide.batch_shape == shape
+    assert wide.sample().shape == shape
+    assert wide.extra.shape == shape
+
+
 def test_expand_keeps_a_size():
     """-1 stands for the size that a dimension has, as it does in `Tensor.expand`."""
     base = d.Normal(of([[0.0], [1.0]]), 1.0)

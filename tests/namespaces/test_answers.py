@@ -122,6 +122,8 @@ def test_a_single_process():
     assert not distributed.is_torchelastic_launched()
     assert distributed.is_mpi_available() == distributed.is_gloo_available() == bool(find_spec("mpi4py"))
     assert distributed.is_nccl_available() == bool(find_spec("nccl"))
+    for asked in (distributed.is_mpi_available, distributed.is_nccl_available):
+        assert asked.__module__ == "lucid.distributed"
     assert (distributed.get_rank(), distributed.get_world_size()) == (0, 1)
     assert distributed.ReduceOp.SUM is not distributed.ReduceOp.MAX
 

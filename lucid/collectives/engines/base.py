@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lucid.collectives.job.watch import Watch
 from lucid.errors import DistributedError
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps, Work
+
+
+def as_bytes(array: Array) -> Array:
+    """Return the memory of a contiguous array as bytes, so that transfers need no datatype of the library."""
+    return array.reshape(-1).view(np.uint8)
 
 
 class Engine:
@@ -121,20 +128,10 @@ class Single(Engine):
     def wait(self, work: Work, limit: float, *, asked: bool) -> None:
         pass
 
-    def all_reduce(self, array: Array, op: ReduceOp) -> Steps:
+    def _nothing(self, *_: Any, **__: Any) -> Steps:
         yield from ()
 
-    def tree_all_reduce(self, array: Array) -> Steps:
-        yield from ()
-
-    def broadcast(self, array: Array, root: int) -> Steps:
-        yield from ()
-
-    def reduce(self, array: Array, op: ReduceOp, root: int) -> Steps:
-        yield from ()
-
-    def barrier(self) -> Steps:
-        yield from ()
+    all_reduce = tree_all_reduce = broadcast = reduce = barrier = _nothing
 
     def all_gather(self, into: Array, array: Array) -> Steps:
         into.reshape(-1)[...] = array.reshape(-1)

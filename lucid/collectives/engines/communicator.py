@@ -7,7 +7,6 @@ import os
 import time
 import zlib
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +28,6 @@ _TAGS = 32_000
 SUCCESS, IN_PROGRESS = 0, 7
 """Of ncclResult_t."""
 _PAUSE = 0.0002
-
-
-@functools.cache
-def nccl_is_available() -> bool:
-    """Return whether nccl4py is installed."""
-    return find_spec("nccl") is not None
 
 
 @functools.cache
@@ -91,8 +84,7 @@ class Peers:
     def without(self, ranks: Sequence[int]) -> Peers:
         """Return the remaining peers after removing `ranks`, all of them other processes."""
         remaining = [rank for rank in self.ranks if rank not in ranks]
-        gone = ", ".join(map(str, ranks))
-        return Peers(f"{self.name} without {gone}", remaining, self.watch, self.comm)
+        return Peers(f"{self.name} without {', '.join(map(str, ranks))}", remaining, self.watch, self.comm)
 
     def connect(self, limit: float) -> Any:
         """Return a communicator on the current device; all processes call this, and are waited for.

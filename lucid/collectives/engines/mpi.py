@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.base.arrays import copied
 from lucid.base.locks import new_rlock
-from lucid.collectives.engines.base import Engine
+from lucid.collectives.engines.base import Engine, as_bytes
 from lucid.collectives.job.watch import Mailbox
 from lucid.collectives.reduction import ORDERED, ReduceOp, as_ordered, from_ordered, tree_sum
 from lucid.errors import DistributedError
@@ -215,9 +215,9 @@ class MpiEngine(Engine):
         wide = np.zeros(part * count, accumulation_dtype(array.dtype))
         wide[:size] = array.reshape(-1)
         rows = np.empty((count, part), wide.dtype)
-        yield self.comm.Ialltoall(_bytes(wide), _bytes(rows))
+        yield self.comm.Ialltoall(as_bytes(wide), as_bytes(rows))
         total = np.ascontiguousarray(tree_sum(list(rows)))
-        yield self.second.Iallgather(_bytes(total), _bytes(wide))
+        yield self.second.Iallgather(as_bytes(total), as_bytes(wide))
         array[...] = wide[:size].reshape(array.shape)
 
     def reduce(self, array: NDArray[Any], op: ReduceOp, root: int) -> Steps:
@@ -234,31 +234,29 @@ class MpiEngine(Engine):
         self._store(into, part.reshape(into.shape), op)
 
     def broadcast(self, array: NDArray[Any], root: int) -> Steps:
-        yield self.comm.Ibcast(_bytes(array), root)
+        yield self.comm.Ibcast(as_bytes(array), root)
 
     def all_gather(self, into: NDArray[Any], array: NDArray[Any]) -> Steps:
-        yield self.comm.Iallgather(_bytes(_apart(array, into)), _bytes(into))
+        yield self.comm.Iallgather(as_bytes(_apart(array, into)), as_bytes(into))
 
     def gather(self, into: NDArray[Any] | None, array: NDArray[Any], root: int) -> Steps:
-        yield self.comm.Igather(_bytes(array), None if into is None else _bytes(into), root)
+        yield self.comm.Igather(as_bytes(array), None if into is None else as_bytes(into), root)
 
     def scatter(self, into: NDArray[Any], array: NDArray[Any] | None, root: int) -> Steps:
-        yield self.comm.Iscatter(None if array is None else _bytes(array), _bytes(into), root)
+        yield self.comm.Iscatter(None if array is None else as_bytes(array), as_bytes(into), root)
 
     def all_to_all(
         self, into: NDArray[Any], array: NDArray[Any], received: Sequence[int], sent: Sequence[int]
     ) -> Steps:
-        size = array.itemsize
-        counts = [[size * count for count in counts] for counts in (sent, received)]
-        yield self.comm.Ialltoallv([_bytes(_apart(array, into)), counts[0]], [_bytes(into), counts[1]])
+        counts = [[array.itemsize * count for count in counts] for counts in (sent, received)]
+        yield self.comm.Ialltoallv([as_bytes(_apart(array, into)), counts[0]], [as_bytes(into), counts[1]])
 
     def send(self, array: NDArray[Any], peer: int, tag: int) -> Steps:
-        yield self.pairs.Isend(_bytes(array), peer, tag)
+        yield self.pairs.Isend(as_bytes(array), peer, tag)
 
     def recv(self, array: NDArray[Any], peer: int, tag: int) -> Steps:
         status = self.mpi.Status()
-        request = self.pairs.Irecv(_bytes(array), peer, tag)
-        yield _Received(request, status)
+        yield _Received(self.pairs.Irecv(as_bytes(array), peer, tag), status)
         count = status.Get_count(self.mpi.BYTE)
         if count != array.nbytes:
             raise DistributedError(
@@ -283,11 +281,6 @@ class MpiEngine(Engine):
             wide = from_ordered(wide)
         if wide is not into:
             into[...] = wide
-
-
-def _bytes(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the memory of a contiguous array as bytes, so that transfers need no MPI datatype."""
-    return array.reshape(-1).view(np.uint8)
 
 
 def _apart(array: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.base.arrays import astype, copied, namespace
 from lucid.base.functions import cupy_functions
+from lucid.collectives.engines.base import as_bytes
 from lucid.collectives.engines.forms import Form, form_of
 from lucid.collectives.engines.queued import QueuedEngine
 from lucid.collectives.reduction import ReduceOp, tree_sum
@@ -33,26 +34,19 @@ class NcclEngine(QueuedEngine):
     def all_reduce(self, array: Array, op: ReduceOp) -> Steps:
         form = form_of(array, op)
         self.ready(array)
-        return self._all_reduce(array, form)
-
-    def _all_reduce(self, array: Array, form: Form) -> Steps:
-        if array.size:
-            operand = form.operand(array)
-            self.call("allreduce", operand, operand, self.core.NcclRedOp[form.name])
-            if form.copies:
-                form.store(array, operand)
-        yield
+        return self._reduced("allreduce", array, form)
 
     def reduce(self, array: Array, op: ReduceOp, root: int) -> Steps:
         form = form_of(array, op)
         self.ready(array)
-        return self._reduce(array, form, root)
+        return self._reduced("reduce", array, form, root)
 
-    def _reduce(self, array: Array, form: Form, root: int) -> Steps:
+    def _reduced(self, name: str, array: Array, form: Form, *root: int) -> Steps:
+        """Put values of all processes together, in the array of one of them, or of all."""
         if array.size:
             operand = form.operand(array)
-            self.call("reduce", operand, operand, self.core.NcclRedOp[form.name], root)
-            if form.copies and root == self.peers.index:
+            self.call(name, operand, operand, self.core.NcclRedOp[form.name], *root)
+            if form.copies and root in {(), (self.peers.index,)}:
                 form.store(array, operand)
         yield
 
@@ -81,9 +75,9 @@ class NcclEngine(QueuedEngine):
             wide = xp.zeros(part * count, accumulation_dtype(array.dtype))
             wide[:size] = astype(array.reshape(-1), wide.dtype)
             rows = xp.empty((count, part), wide.dtype)
-            self.call("alltoall", _bytes(wide), _bytes(rows))
+            self.call("alltoall", as_bytes(wide), as_bytes(rows))
             total = xp.ascontiguousarray(tree_sum(list(rows)))
-            self.call("allgather", _bytes(total), _bytes(wide))
+            self.call("allgather", as_bytes(total), as_bytes(wide))
             array[...] = astype(wide[:size].reshape(array.shape), array.dtype)
         yield
 
@@ -109,7 +103,7 @@ class NcclEngine(QueuedEngine):
         if whole is not None and whole.size:
             if array is not None and into is not None and array is not into:
                 array = _apart(array, into)
-            self.call(name, *[None if each is None else _bytes(each) for each in (array, into)], *root)
+            self.call(name, *[None if each is None else as_bytes(each) for each in (array, into)], *root)
         yield
 
     def all_to_all(self, into: Array, array: Array, received: Sequence[int], sent: Sequence[int]) -> Steps:
@@ -117,7 +111,7 @@ class NcclEngine(QueuedEngine):
         return self._all_to_all(into, array, received, sent)
 
     def _all_to_all(self, into: Array, array: Array, received: Sequence[int], sent: Sequence[int]) -> Steps:
-        source, target = _bytes(_apart(array, into)), _bytes(into)
+        source, target = as_bytes(_apart(array, into)), as_bytes(into)
         size, begin, at = array.itemsize, 0, 0
         with self.grouped():
             for peer in range(self.size):
@@ -142,7 +136,7 @@ class NcclEngine(QueuedEngine):
 
     def _paired(self, name: str, array: Array, peer: int) -> Steps:
         if array.size:
-            self.call(name, _bytes(array), peer)
+            self.call(name, as_bytes(array), peer)
         yield
 
     def barrier(self) -> Steps:
@@ -153,11 +147,6 @@ class NcclEngine(QueuedEngine):
         here = cupy_functions().zeros(1, np.int32)
         self.call("allreduce", here, here, self.core.NcclRedOp.SUM)
         yield
-
-
-def _bytes(array: Any) -> Any:
-    """Return the memory of a contiguous array as bytes, so that transfers need no NCCL datatype."""
-    return array.reshape(-1).view(np.uint8)
 
 
 def _apart(array: Any, into: Any) -> Any:

@@ -94,9 +94,9 @@ class QueuedEngine(Engine):
         self.stream = gpu.cupy().cuda.Stream(non_blocking=True)
         self.comm, self.device = comm, device
 
-    def ready(self, *arrays: Array | None) -> None:
-        """Have a communicator for the device of `arrays`, or raise, alike in all processes."""
-        index = next((gpu.device_index(array) for array in arrays if array is not None), gpu.current_device())
+    def ready(self, array: Array | None = None) -> None:
+        """Have a communicator for the device of an array, or the current one, or raise, alike in all processes."""
+        index = gpu.current_device() if array is None else gpu.device_index(array)
         if self.comm is None and not self.failed:
             if gpu.is_capturing():
                 raise CaptureError(
@@ -212,14 +212,10 @@ class QueuedEngine(Engine):
 
     def progress(self) -> None:
         with self._lock:
-            self._finish()
-
-    def _finish(self) -> None:
-        """Finish the works that have ended; the lock is held."""
-        while self.under_way and self.under_way[0].end.done:
-            work = self.under_way.pop(0).work
-            if work is not None:
-                work.finish()
+            while self.under_way and self.under_way[0].end.done:
+                work = self.under_way.pop(0).work
+                if work is not None:
+                    work.finish()
 
     def is_completed(self, work: Work) -> bool:
         if work.flight is None:  # captured: the device does it in replays

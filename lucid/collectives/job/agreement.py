@@ -44,9 +44,8 @@ def agree(group: ProcessGroup, engine: Engine, kind: str, text: str) -> None:
 
     What is compared is the number of the collective, its kind, and shape, dtype and whatever else has to be equal.
     """
-    said = np.zeros(_BYTES, np.uint8)
     words = f"collective {group.started}, {kind} of {text}\0{_line()[-200:]}".encode()[:_BYTES]
-    said[: len(words)] = np.frombuffer(words, np.uint8)
+    said = np.frombuffer(bytearray(words.ljust(_BYTES, b"\0")), np.uint8)
     all_said: Any = np.zeros((group.size(), _BYTES), np.uint8)
     # on the CPU also of CUDA tensors: what is compared are texts
     host = group.engine("cpu", kind) if "cpu" in group.backends else engine

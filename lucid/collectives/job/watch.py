@@ -133,16 +133,13 @@ class Watch:
             return None
         for rank in group.ranks if call.peer < 0 else (call.peer,):
             if rank in self.failed:
-                error = f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}"
-            elif rank in self.departed and self._misses(rank, work):
-                error = (
+                return DistributedError(f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}")
+            if rank in self.departed and self._misses(rank, work):
+                return DistributedError(
                     f"rank {rank} has left, by the end of its script or of its group, while {self.place(work)}: "
                     f"expected all processes to call the same collectives; rank {rank} had called "
                     f"{self.departed[rank].get(group.name, 0)} of this group"
                 )
-            else:
-                continue
-            return DistributedError(error)
         return None
 
     def _misses(self, rank: int, work: Work) -> bool:

@@ -256,8 +256,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         save({number: dict(entries) for number, entries in own.items() if entries}, file)
         data = np.frombuffer(file.getvalue(), np.uint8)
         sizes = all_gathered(self.process_group, np.array([data.size], np.int64), "sizes of optimizer states")[:, 0]
-        padded = np.zeros(int(sizes.max()), np.uint8)
-        padded[: data.size] = data
+        padded = np.pad(data, (0, int(sizes.max()) - data.size))
         rows = gathered(self.process_group, padded, root, "optimizer states")
         if self.rank != root:
             return

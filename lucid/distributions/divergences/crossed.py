@@ -16,7 +16,7 @@ from lucid.distributions.families.location import Gumbel, Laplace
 from lucid.distributions.families.normal import Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Poisson
 from lucid.distributions.kl import register_kl
-from lucid.distributions.utils import euler_constant
+from lucid.distributions.utils import euler_constant, where_above
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, erf, lgamma
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.tensor import Tensor
-
-__all__: list[str] = []
 
 
 def _of(q: type, *kinds: type) -> Callable[[Any], Any]:
@@ -96,9 +94,7 @@ def _of_moments(order: int) -> Callable[[Any], Any]:
         def divergence(p: Any, q: Any) -> Tensor:
             if not isinstance(p, Pareto):
                 return function(p, q)
-            is_finite = p.alpha > order
-            short = Pareto(p.scale, where(is_finite, p.alpha, order + 1.0), validate_args=False)
-            return where(is_finite, function(short, q), math.inf)
+            return where_above(p.alpha, order, lambda alpha: function(Pareto(p.scale, alpha, validate_args=False), q))
 
         return divergence
 
@@ -128,8 +124,7 @@ def _gamma(p: Any, q: Gamma) -> Tensor:
 
 @_of(Gumbel, Exponential, Gamma, Normal, Uniform)
 def _gumbel(p: Any, q: Gumbel) -> Tensor:
-    grown = _mean_exp(p, 1 / q.scale, q.loc)
-    return q.scale.log() + (p.mean - q.loc) / q.scale + grown - p.entropy()
+    return q.scale.log() + (p.mean - q.loc) / q.scale + _mean_exp(p, 1 / q.scale, q.loc) - p.entropy()
 
 
 @_of(Uniform, Beta, ContinuousBernoulli)
@@ -181,23 +176,18 @@ def _poisson_trials(p: Poisson, q: Any) -> Tensor:
 
 
 # what p draws that q cannot
-_NEVER: dict[type, tuple[type, ...]] = {
-    Beta: (Pareto,),
-    ContinuousBernoulli: (Pareto,),
-    Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
-    Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform),
-    Gumbel: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
-    Laplace: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
-    Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
-    Pareto: (Beta, ContinuousBernoulli, Uniform),
-}
+_NEVER: tuple[tuple[tuple[type, ...], tuple[type, ...]], ...] = (
+    ((Beta, ContinuousBernoulli), (Pareto,)),
+    ((Exponential, Gamma), (Beta, ContinuousBernoulli, Pareto, Uniform)),
+    ((Gumbel, Laplace, Normal), (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    ((Pareto,), (Beta, ContinuousBernoulli, Uniform)),
+)
 
 
 def _infinite(p: Any, q: Any) -> Tensor:
-    like = p._parameter()
-    return (like.new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf
+    return (p._parameter().new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf
 
 
-for _p, _others in _NEVER.items():
+for _kinds, _others in _NEVER:
     for _q in _others:
-        register_kl(_p, _q)(_infinite)
+        _of(_q, *_kinds)(_infinite)

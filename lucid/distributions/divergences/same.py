@@ -92,8 +92,7 @@ def _pareto(p: Pareto, q: Pareto) -> Tensor:
 
 @register_kl(Uniform, Uniform)
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
-    value = ((q.high - q.low) / (p.high - p.low)).log()
-    return where((q.low > p.low) | (q.high < p.high), math.inf, value)
+    return where((q.low > p.low) | (q.high < p.high), math.inf, ((q.high - q.low) / (p.high - p.low)).log())
 
 
 @register_kl(Gamma, Gamma)
@@ -136,8 +135,7 @@ def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Ten
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
     p, q = _of_one_batch(p, q)
-    each = _bernoulli(_trial(p), _trial(q))
-    value = p.total_count * each
+    value = p.total_count * _bernoulli(_trial(p), _trial(q))
     if bool((p.total_count < q.total_count).any().item()):
         # the numbers of ways differ, and trials of q that p has not fail
         counts = p._counted(int(p.total_count.max().item()), expand=False)
@@ -242,6 +240,3 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
         inner = (other - theta) * mean
         total = total - sum_rightmost(inner, inner.dim() - len(p.batch_shape))
     return total
-
-
-__all__: list[str] = []

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["ContinuousBernoulli", "Kumaraswamy", "Uniform"]
-
 
 class Uniform(Distribution):
     """Numbers of [low, high), all as likely, with the density ``1 / (high - low)``; `low` is below `high`.
@@ -72,8 +70,7 @@ class Uniform(Distribution):
         return drawn - (drawn.detach() - last).clamp(min=0)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: where(value < self.high, -(self.high - self.low).log(), -math.inf))
+        return self._density(value, lambda value: where(value < self.high, -(self.high - self.low).log(), -math.inf))
 
     def _safe(self) -> Any:
         return self.mean
@@ -115,7 +112,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     tensor(1.)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
@@ -164,17 +160,15 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return self._quantile(self._uniform(sample_shape, self.logits))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         t = self._slope()
         near, small, a, _ = self._apart(t)
         # from the end that is likelier on, as halves of a large t cancel
         size, low = a.log() - (-(-a).exp()).log1p(), t < 0
-        return self._drawn(
-            value,
-            lambda value: where(
-                near, small * (value - 0.5) - self._log_size(small), size - a * where(low, value, 1 - value)
-            ),
-        )
+
+        def logs(value: Tensor) -> Tensor:
+            return where(near, small * (value - 0.5) - self._log_size(small), size - a * where(low, value, 1 - value))
+
+        return self._density(value, logs)
 
     def _ratio(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return a mask of t for the series of quotients, t there, its size elsewhere, and its sign."""
@@ -282,9 +276,8 @@ class Kumaraswamy(TransformedDistribution):
         return (second.exp() * share).to(self.concentration1.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
-        return self._drawn(value, lambda value: a.log() + b.log() + xlogy(a - 1, value) + xlog1py(b - 1, -(value**a)))
+        return self._density(value, lambda value: a.log() + b.log() + xlogy(a - 1, value) + xlog1py(b - 1, -(value**a)))
 
     def _safe(self) -> Any:
         return 0.5

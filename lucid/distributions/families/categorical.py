@@ -26,8 +26,6 @@ from lucid.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Categorical", "Multinomial", "OfCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
-
 
 class _Weights(constraints.Constraint):
     event_dim = 1
@@ -61,21 +59,14 @@ class Categorical(Chances):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
-    def __init__(
-        self,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
+    def _begin(self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None) -> None:
         name = type(self).__name__
-        if (probs is None) == (logits is None):
-            raise SettingError(f"{name}: expected either probs or logits, got both or neither")
-        (param,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
+        (param,) = named_tensors(name, self._chosen(probs, logits))
         if param.dim() < 1 or not param.shape[-1]:
             raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(param.shape)}")
-        self._num_events, self._by_logits = param.shape[-1], probs is None
+        self._num_events = param.shape[-1]
         # looked at before they are normalised, so that a message shows what was given
-        super().__init__(param.shape[:-1], validate_args=validate_args)
+        Distribution.__init__(self, param.shape[:-1], validate_args=validate_args)
         if logits is None:
             self._check("probs", param, _Weights())
             self.probs = param / param.sum(-1, keepdim=True)
@@ -126,13 +117,11 @@ class Categorical(Chances):
         return value_beside(type(self).__name__, value) if isinstance(value, Tensor) else super()._beside(value)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-
         def logs(value: Tensor) -> Tensor:
             index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
             return logits.gather(-1, index[..., :1]).squeeze(-1)
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
     def entropy(self) -> Tensor:
         return -(where(self.logits == -math.inf, 0.0, self.logits) * self.probs).sum(-1)
@@ -183,14 +172,6 @@ class OneHotCategorical(OfCategorical):
     support = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(
-        self,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self._begin(validate_args, probs, logits)
-
     @property
     def mean(self) -> Tensor:
         return self.probs
@@ -207,8 +188,7 @@ class OneHotCategorical(OfCategorical):
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: self._categorical.log_prob(value.argmax(-1)))
+        return self._density(value, lambda value: self._categorical.log_prob(value.argmax(-1)))
 
     def entropy(self) -> Tensor:
         return self._categorical.entropy()
@@ -288,8 +268,6 @@ class Multinomial(OfCategorical):
             return counts.scatter_add(-1, places, self._param.new_ones(()).expand(places.shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-
         def logs(value: Tensor) -> Tensor:
             # large logarithms cancel
             logits, counts = broadcast_tensors(self._wide_logits(), value.double())
@@ -297,7 +275,7 @@ class Multinomial(OfCategorical):
             powers = where(sure, 0.0, logits) * counts
             return (lgamma(counts.sum(-1) + 1) - lgamma(counts + 1).sum(-1) + powers.sum(-1)).to(value.dtype)
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
     def entropy(self) -> Tensor:
         n = self.total_count

@@ -11,8 +11,8 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import all_of
 from lucid.distributions.distribution import Distribution, boundless, within
-from lucid.distributions.transformations.base import ComposeTransform, Transform
-from lucid.distributions.utils import sum_rightmost, value_beside
+from lucid.distributions.transformations.base import ComposeTransform, Transform, widened
+from lucid.distributions.utils import reading, sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.elementwise.selection import where
 from lucid.tensor import Tensor
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from lucid.distributions.constraints import Constraint
 
     _Side = Callable[[Tensor], Tensor]
-
-__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution"]
 
 
 def checked_distribution(value: object, title: str) -> Any:
@@ -65,10 +63,7 @@ class Independent(Distribution):
         kept = len(batch) - self.reinterpreted_batch_ndims
         super().__init__(batch[:kept], (*batch[kept:], *base.event_shape), validate_args)
 
-    @property
-    def has_rsample(self) -> bool:
-        """That of the base."""
-        return self.base_dist.has_rsample
+    has_rsample = reading("base_dist.has_rsample", "That of the base.")
 
     @property
     def has_enumerate_support(self) -> bool:
@@ -137,8 +132,7 @@ def _rounding(value: Tensor) -> float:
 
 def _nearly(image: Constraint, y: Tensor) -> Tensor:
     """Tell of each event whether it is in a set, up to rounding, or is NaN."""
-    within = image.check(y) | image.check(y * (1 - _rounding(y)))
-    return within | ~all_of(~y.isnan(), image.event_dim)
+    return image.check(y) | image.check(y * (1 - _rounding(y))) | ~all_of(~y.isnan(), image.event_dim)
 
 
 class TransformedDistribution(Distribution):
@@ -198,17 +192,12 @@ class TransformedDistribution(Distribution):
         vars(new)["_batch_shape"] = shape
         return new
 
-    def _has_rsample(self) -> bool:
-        return self.base_dist.has_rsample
-
-    has_rsample: Any = property(_has_rsample)
+    has_rsample = reading("base_dist.has_rsample")
 
     def _support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
-        last = self.transforms[-1].codomain
-        more = len(self.event_shape) - last.event_dim
-        return constraints.independent(last, more) if more > 0 else last
+        return widened(self.transforms[-1].codomain, len(self.event_shape))
 
     support: Any = constraints.dependent_property(_support, is_discrete=False)
 
@@ -283,9 +272,7 @@ class TransformedDistribution(Distribution):
 
         Of several signs each is asked for `spare` where the other is: it may have no finite slope at the value.
         """
-        sign: Any = 1
-        for transform in self.transforms:
-            sign = sign * transform.sign
+        sign: Any = ComposeTransform(self.transforms).sign
         if not isinstance(sign, Tensor):
             return falling(value) if sign < 0 else rising(value)
         falls = sign < 0
@@ -343,19 +330,14 @@ class Half(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    @property
-    def scale(self) -> Tensor:
-        """That of the numbers on both sides."""
-        base: Any = self.base_dist
-        return base.scale
+    scale: Tensor = reading("base_dist.scale", "That of the numbers on both sides.")
 
     @property
     def mode(self) -> Tensor:
         return self.scale * 0
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
+        return self._density(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
 
     def _above(self, value: Tensor) -> Tensor:
         return 2 * self.base_dist._above(self._bounded(value))  # noqa: SLF001 - one of its own kind

@@ -10,7 +10,7 @@ from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
-from lucid.distributions.utils import euler_constant, named_tensors, steady
+from lucid.distributions.utils import euler_constant, named_tensors, steady, where_above
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import lgamma, polygamma
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
-
-__all__ = [
-    "TERMS", "Exponential", "GeneralizedPareto", "Pareto", "Weibull", "near_zero", "power_series", "spread_series",
-]  # fmt: skip
 
 
 TERMS = 6
@@ -87,8 +83,7 @@ class Exponential(ExponentialFamily):
         return self._exponential(sample_shape, self.rate) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: self.rate.log() - self.rate * value)
+        return self._density(value, lambda value: self.rate.log() - self.rate * value)
 
     def _safe(self) -> Any:
         # 1 of the rate 1, and never so large that its exponential is infinite
@@ -210,9 +205,7 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        finite = self.alpha > 1
-        a = where(finite, self.alpha, 2.0)
-        return where(finite, a * self.scale / (a - 1), math.inf)
+        return where_above(self.alpha, 1, lambda a: a * self.scale / (a - 1))
 
     @property
     def mode(self) -> Tensor:
@@ -220,9 +213,7 @@ class Pareto(TransformedDistribution):
 
     @property
     def stddev(self) -> Tensor:
-        finite = self.alpha > 2
-        a = where(finite, self.alpha, 3.0)
-        return where(finite, self.scale * (a / (a - 2)).sqrt() / (a - 1), math.inf)
+        return where_above(self.alpha, 2, lambda a: self.scale * (a / (a - 2)).sqrt() / (a - 1))
 
     def _untransformed(self, value: Tensor) -> Tensor:
         value = self._beside(value)
@@ -301,15 +292,12 @@ class GeneralizedPareto(Distribution):
         return self._beyond(self._exponential(sample_shape, self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        power = 1 + self.concentration
-
         def logs(value: Tensor) -> Tensor:
-            log = self._log_survival(value)
+            power, log = 1 + self.concentration, self._log_survival(value)
             # of a concentration of -1 the density is as large at the end
             return where((power == 0) & (log == -math.inf), 0.0, log) * power - self.scale.log()
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
     def cdf(self, value: Tensor) -> Tensor:
         return -self.log_survival_function(value).expm1()

@@ -20,7 +20,7 @@ from lucid.distributions.implicit import (
     standard_gamma,
 )
 from lucid.distributions.transformations.elementwise import PowerTransform
-from lucid.distributions.utils import log1p_square, named_tensors, steady
+from lucid.distributions.utils import log1p_square, named_tensors, reading, steady, where_above
 from lucid.errors import SettingError
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-
-__all__ = ["Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
 
 
 class Gamma(ExponentialFamily):
@@ -72,8 +70,7 @@ class Gamma(ExponentialFamily):
         return standard_gamma(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(
+        return self._density(
             value, lambda value: self.rate.log() + log_gamma_density(self.concentration, self.rate * value)
         )
 
@@ -139,27 +136,15 @@ class InverseGamma(TransformedDistribution):
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
-    base_dist: Gamma
+    concentration: Tensor = reading("base_dist.concentration", "The power of the density, less 1.")
+    rate: Tensor = reading("base_dist.rate", "The rate, a factor of the reciprocals.")
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
-        base = Gamma(concentration, rate, validate_args=False)
-        super().__init__(base, PowerTransform(-1.0), validate_args)
-
-    @property
-    def concentration(self) -> Tensor:
-        """The power of the density, less 1."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate, a factor of the reciprocals."""
-        return self.base_dist.rate
+        super().__init__(Gamma(concentration, rate, validate_args=False), PowerTransform(-1.0), validate_args)
 
     @property
     def mean(self) -> Tensor:
-        a = self.concentration
-        finite = a > 1
-        return where(finite, self.rate / (where(finite, a, 2.0) - 1), math.inf)
+        return where_above(self.concentration, 1, lambda a: self.rate / (a - 1))
 
     @property
     def mode(self) -> Tensor:
@@ -167,10 +152,7 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def stddev(self) -> Tensor:
-        a = self.concentration
-        finite = a > 2
-        above = where(finite, a, 3.0)
-        return where(finite, self.rate / ((above - 1) * (above - 2).sqrt()), math.inf)
+        return where_above(self.concentration, 2, lambda a: self.rate / ((a - 1) * (a - 2).sqrt()))
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -221,10 +203,8 @@ class Dirichlet(ExponentialFamily):
         return dirichlet_from(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         a = self.concentration
-        size = lgamma(a.sum(-1)) - lgamma(a).sum(-1)
-        return self._drawn(value, lambda value: xlogy(a - 1, value).sum(-1) + size)
+        return self._density(value, lambda value: xlogy(a - 1, value).sum(-1) + (lgamma(a.sum(-1)) - lgamma(a).sum(-1)))
 
     def _safe(self) -> Any:
         return 1 / self.event_shape[0]
@@ -293,8 +273,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: self._dirichlet.log_prob(stack([value, 1 - value], -1)))
+        return self._density(value, lambda value: self._dirichlet.log_prob(stack([value, 1 - value], -1)))
 
     def _safe(self) -> Any:
         return 0.5
@@ -358,9 +337,7 @@ class StudentT(Distribution):
 
     @property
     def stddev(self) -> Tensor:
-        finite = self.df > 2
-        df = where(finite, self._finite_df, 3.0)
-        value = where(finite, self.scale * (df / (df - 2)).sqrt(), math.inf)
+        value = where_above(self._finite_df, 2, lambda df: self.scale * (df / (df - 2)).sqrt())
         return where(self.df > 1, value, math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
@@ -373,14 +350,16 @@ class StudentT(Distribution):
         value = self._validate_sample(value)
         df = self._finite_df
         y = (value - self.loc) / self.scale
-        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
-        return -0.5 * (df + 1) * log1p_square(y / df.sqrt()) - size
+        return -0.5 * (df + 1) * log1p_square(y / df.sqrt()) - self._log_size(df)
+
+    def _log_size(self, df: Tensor) -> Tensor:
+        """Return the negative logarithm of the density at `loc`."""
+        return self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
 
     def entropy(self) -> Tensor:
         df = self._finite_df
-        half, step = 0.5 * df, df.new_full((), 0.5)
-        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(half, step)
-        return size + (half + 0.5) * digamma_rise(half, step)
+        half = 0.5 * df
+        return self._log_size(df) + (half + 0.5) * digamma_rise(half, df.new_full((), 0.5))
 
 
 class FisherSnedecor(Distribution):
@@ -405,19 +384,18 @@ class FisherSnedecor(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        known = self.df2 > 2
-        return where(known, self.df2 / (where(known, self.df2, 3.0) - 2), math.nan)
+        return where_above(self.df2, 2, lambda m: m / (m - 2), math.nan)
 
     @property
     def mode(self) -> Tensor:
-        value = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return where(self.df1 > 2, value, math.nan)
+        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
 
     @property
     def variance(self) -> Tensor:
-        known = self.df2 > 4
-        n, m = self.df1, where(known, self.df2, 5.0)
-        return where(known, 2 * m.square() * (n + m - 2) / (n * (m - 2).square() * (m - 4)), math.nan)
+        n = self.df1
+        return where_above(
+            self.df2, 4, lambda m: 2 * m.square() * (n + m - 2) / (n * (m - 2).square() * (m - 4)), math.nan
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -427,15 +405,13 @@ class FisherSnedecor(Distribution):
         return (above - below).exp().clamp(limits.tiny, limits.max)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         first, second = 0.5 * self.df1, 0.5 * self.df2
         ratio = self.df1 / self.df2
         size = lgamma(first + second) - lgamma(first) - lgamma(second)
-
-        def logs(value: Tensor) -> Tensor:
-            return size + first * ratio.log() + (first - 1) * value.log() - (first + second) * (ratio * value).log1p()
-
-        return self._drawn(value, logs)
+        size = size + first * ratio.log()
+        return self._density(
+            value, lambda value: size + (first - 1) * value.log() - (first + second) * (ratio * value).log1p()
+        )
 
     def _safe(self) -> Any:
         return 1.0

@@ -11,15 +11,15 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.gamma import Beta
-from lucid.distributions.families.multivariate import factor_of, one_of
+from lucid.distributions.families.multivariate import OfCovariance, factor_of, one_of
 from lucid.distributions.implicit import standard_gamma
-from lucid.distributions.utils import lazy_property, named_tensors, standard_normal
+from lucid.distributions.utils import named_tensors
 from lucid.errors import ArgumentError, SettingError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.decomposition.inverses import slogdet
-from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
+from lucid.ops.decomposition.triangular import cholesky, solve_triangular
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, lgamma, mvlgamma
 from lucid.ops.linalg.products import matmul
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["LKJCholesky", "Wishart"]
 
-
-class Wishart(ExponentialFamily):
+class Wishart(OfCovariance, ExponentialFamily):
     """Sums of `df` outer products of normal vectors, with one form of their covariance V given.
 
     The density is proportional to ``det(X)**((df - n - 1) / 2) * exp(-trace(V**-1 @ X) / 2)`` over positive definite
@@ -79,25 +77,6 @@ class Wishart(ExponentialFamily):
         super().__init__(shape, form.shape[-2:], validate_args)
         self._unbroadcasted_scale_tril = factor_of(name, form)
 
-    def _wide(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(*self.batch_shape, *self.event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of the covariance."""
-        return self._wide(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance of the vectors."""
-        factor = self._unbroadcasted_scale_tril
-        return self._wide(matmul(factor, factor.mT))
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        return self._wide(cholesky_inverse(self._unbroadcasted_scale_tril))
-
     def _times(self, count: Tensor, matrix: Tensor) -> Tensor:
         return count[..., None, None] * matrix
 
@@ -122,18 +101,14 @@ class Wishart(ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         freedom = self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype, device=self.df.device)
         chi = (2 * standard_gamma((0.5 * freedom).expand(shape[:-1]))).sqrt()
-        noise = standard_normal(shape, self.df.dtype, self.df.device).tril(-1)
+        noise = self._normal(sample_shape, self.df).tril(-1)
         root = matmul(self._unbroadcasted_scale_tril, noise + chi.diag_embed())
         drawn = matmul(root, root.mT)
         # as much more on the diagonal as rounding may take from the least eigenvalue: a draw is positive definite
         more = 2 * n * finfo(drawn.dtype).eps
         return drawn + (more * drawn.diagonal(dim1=-2, dim2=-1)).diag_embed()
 
-    def _half_log_det(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         nu, n = self.df, self.event_shape[-1]
         size = nu * (0.5 * n * math.log(2) + self._half_log_det()) + mvlgamma(0.5 * nu, n)
 
@@ -142,7 +117,7 @@ class Wishart(ExponentialFamily):
             within = solve_triangular(factor, cholesky(value), upper=False)
             return 0.5 * (nu - n - 1) * slogdet(value).logabsdet - 0.5 * within.square().sum((-2, -1)) - size
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
     def _safe(self) -> Any:
         return eye(self.event_shape[-1], dtype=self.df.dtype, device=self.df.device)
@@ -198,19 +173,18 @@ class LKJCholesky(Distribution):
             place = cat([place[:1], place])
             beta = Beta(0.5 * place + 0.5, (c + 0.5 * (self.dim - 2)).unsqueeze(-1) - 0.5 * place, validate_args=False)
             square = beta.sample(sample_shape)
-            noise = standard_normal(self._extended_shape(sample_shape), c.dtype, c.device).tril(-1)
+            noise = self._normal(sample_shape, c).tril(-1)
             length = noise.square().sum(-1, keepdim=True).sqrt()
             row = square.sqrt().unsqueeze(-1) * noise / where(length > 0, length, 1.0)
             pivots = (1 - row.square().sum(-1)).clamp(min=finfo(row.dtype).tiny).sqrt()
             return row + pivots.diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         c, n = self.concentration, self.dim - 1
         power = 2 * (c.unsqueeze(-1) - 1) + arange(n - 1, -1, -1, dtype=c.dtype, device=c.device)
         alpha = c + 0.5 * n
         size = 0.5 * n * math.log(math.pi) + mvlgamma(alpha - 0.5, n) - n * lgamma(alpha)
-        return self._drawn(
+        return self._density(
             value, lambda value: (power * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1) - size
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.autograd.modes.state import no_grad
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.families.categorical import Categorical
 from lucid.distributions.families.composed import checked_distribution
+from lucid.distributions.utils import reading
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.dims import common_shape
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 # components have their own parts under an underscore
 # pyright: reportPrivateUsage=false
-
-__all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
@@ -41,12 +40,13 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints = {}
     has_rsample = False
+    mixture_distribution: Categorical = reading(
+        "_mixture_distribution", "The distribution of the index of the component."
+    )
+    component_distribution: Distribution = reading("_component_distribution", "The components.")
 
     def __init__(
-        self,
-        mixture_distribution: Categorical,
-        component_distribution: Distribution,
-        validate_args: bool | None = None,
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ArgumentError(
@@ -68,32 +68,13 @@ class MixtureSameFamily(Distribution):
         if shape != batch[:-1]:
             parts = parts.expand((*shape, count))
         self._component_distribution, self._mixture_distribution = parts, weights
-        self._num_component, self._event_ndims = count, len(parts.event_shape)
+        self._event_ndims = len(parts.event_shape)
         super().__init__(shape, parts.event_shape, validate_args)
-
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """The distribution of the index of the component."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The components."""
-        return self._component_distribution
 
     @constraints.dependent_property
     def support(self) -> Constraint:
         """That of the components."""
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new: Any = self._get_checked_instance(type(self), _instance)
-        shape = self._expanded_shape(batch_shape)
-        parts = self._component_distribution.expand((*shape, self._num_component))
-        weights = self._mixture_distribution.expand(shape)
-        changed = {"_component_distribution": parts, "_mixture_distribution": weights, "_batch_shape": shape}
-        new.__dict__.update({**vars(self), **changed})
-        return new
 
     def _beside(self, value: Tensor) -> Tensor:
         return self._component_distribution._beside(value)  # noqa: SLF001 - a distribution of its own
@@ -115,8 +96,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        means = self._component_distribution.mean
-        apart = means - self._pad(self.mean)
+        apart = self._component_distribution.mean - self._pad(self.mean)
         return self._averaged(self._component_distribution.variance) + self._averaged(apart.square())
 
     def cdf(self, value: Tensor) -> Tensor:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import lazy_property, parameters_of, standard_normal
+from lucid.distributions.utils import lazy_property, parameters_of
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
+from lucid.ops.creation.random import randn
 from lucid.ops.creation.ranges import eye
 from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
 from lucid.ops.linalg.products import matmul
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-
-__all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "factor_of", "one_of", "squared_length"]
 
 
 def one_of(title: str, other: dict[str, Any], named: dict[str, Any]) -> tuple[Tensor, str, Tensor]:
@@ -65,7 +64,53 @@ def squared_length(factor: Tensor, away: Tensor) -> Tensor:
     return lengths.movedim(-1, 0).reshape(shape)
 
 
-class MultivariateNormal(Distribution):
+def wide(of: Distribution, matrix: Tensor) -> Tensor:
+    """Return matrices in the batch shape of a distribution."""
+    return matrix.expand(*of.batch_shape, *matrix.shape[-2:])
+
+
+class OfCovariance(Distribution):
+    """The base of distributions given by one of three forms of a covariance."""
+
+    _unbroadcasted_scale_tril: Tensor
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance."""
+        return wide(self, self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance of the vectors."""
+        factor = self._unbroadcasted_scale_tril
+        return wide(self, matmul(factor, factor.mT))
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        return wide(self, cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    def _half_log_det(self) -> Tensor:
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class _NormalVectors(Distribution):
+    """The base of normal vectors around `loc`."""
+
+    support = constraints.real_vector
+    has_rsample = True
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class MultivariateNormal(_NormalVectors, OfCovariance):
     """Vectors around `loc` with the density ``exp(-|L**-1 @ (x - loc)|**2 / 2) / (det(L) * (2 * pi)**(n / 2))``.
 
     L is the lower Cholesky factor of the covariance. One of `covariance_matrix`, `precision_matrix`, its inverse, both
@@ -83,9 +128,6 @@ class MultivariateNormal(Distribution):
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }
-    support = constraints.real_vector
-    has_rsample = True
-    loc: Tensor
 
     def __init__(
         self,
@@ -108,31 +150,6 @@ class MultivariateNormal(Distribution):
         super().__init__(shape, (n,), validate_args)
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of the covariance."""
-        return self._unbroadcasted_scale_tril.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance."""
-        factor = self._unbroadcasted_scale_tril
-        return matmul(factor, factor.mT).expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        inverse = cholesky_inverse(self._unbroadcasted_scale_tril)
-        return inverse.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
     @property
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
@@ -140,9 +157,6 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         noise = self._normal(sample_shape, self.loc)
         return self.loc + matmul(self._unbroadcasted_scale_tril, noise.unsqueeze(-1)).squeeze(-1)
-
-    def _half_log_det(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
@@ -154,7 +168,7 @@ class MultivariateNormal(Distribution):
         return value.expand(self.batch_shape)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(_NormalVectors):
     """Normal vectors around `loc` with the covariance ``W @ W.mT + diag(d)``.
 
     W, `cov_factor`, is of n rows and as many columns as there are factors, d is `cov_diag`, above 0. Only matrices of
@@ -173,8 +187,6 @@ class LowRankMultivariateNormal(Distribution):
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support = constraints.real_vector
-    has_rsample = True
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         title = "LowRankMultivariateNormal"
@@ -192,24 +204,10 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = cov_factor.expand(*shape, *cov_factor.shape[-2:])
         self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
         super().__init__(shape, (n,), validate_args)
-        self._unbroadcasted_capacitance_tril = cholesky(self._capacitance(cov_factor, cov_diag))
-
-    @staticmethod
-    def _capacitance(factor: Tensor, diag: Tensor) -> Tensor:
-        """Return ``I + W.mT @ diag(1 / d) @ W``."""
-        inner = matmul(factor.mT / diag.unsqueeze(-2), factor)
-        return inner + eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
-
-    def _wide(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+        # of I + W.mT @ diag(1 / d) @ W
+        inner = matmul(cov_factor.mT / cov_diag.unsqueeze(-2), cov_factor)
+        one = eye(cov_factor.shape[-1], dtype=cov_factor.dtype, device=cov_factor.device)
+        self._unbroadcasted_capacitance_tril = cholesky(inner + one)
 
     @lazy_property
     def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -221,27 +219,25 @@ class LowRankMultivariateNormal(Distribution):
         """The lower Cholesky factor of the covariance."""
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         factor = self._unbroadcasted_cov_factor / root
-        n = self.event_shape[0]
-        inner = matmul(factor, factor.mT) + eye(n, dtype=factor.dtype, device=factor.device)
-        return self._wide(root * cholesky(inner))
+        inner = matmul(factor, factor.mT) + eye(self.event_shape[0], dtype=factor.dtype, device=factor.device)
+        return wide(self, root * cholesky(inner))
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
-        return self._wide(matmul(factor, factor.mT) + self._unbroadcasted_cov_diag.diag_embed())
+        return wide(self, matmul(factor, factor.mT) + self._unbroadcasted_cov_diag.diag_embed())
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
         half = solve_triangular(self._unbroadcasted_capacitance_tril, scaled, upper=False)
-        return self._wide((1 / self._unbroadcasted_cov_diag).diag_embed() - matmul(half.mT, half))
+        return wide(self, (1 / self._unbroadcasted_cov_diag).diag_embed() - matmul(half.mT, half))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        factors = self.cov_factor.shape[-1]
-        shape = (*self._extended_shape(sample_shape)[:-1], factors)
-        common = standard_normal(shape, self.loc.dtype, self.loc.device)
+        shape = (*self._extended_shape(sample_shape)[:-1], self.cov_factor.shape[-1])
+        common = randn(*shape, dtype=self.loc.dtype, device=self.loc.device)
         own = self._normal(sample_shape, self.loc)
         shared = matmul(self._unbroadcasted_cov_factor, common.unsqueeze(-1)).squeeze(-1)
         return self.loc + shared + self._unbroadcasted_cov_diag.sqrt() * own

@@ -11,7 +11,7 @@ from lucid.distributions import constraints
 from lucid.distributions.distribution import ExponentialFamily, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.transformations.elementwise import AbsTransform, ExpTransform
-from lucid.distributions.utils import steady
+from lucid.distributions.utils import reading, steady
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, erfc, erfinv
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-
-__all__ = ["HalfNormal", "LogNormal", "Normal"]
 
 
 class _Quantile(Function):
@@ -63,22 +61,10 @@ class Normal(Symmetric, ExponentialFamily):
     tensor([-1.4189, -1.7371])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        self._set(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -134,19 +120,11 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Normal
+    loc: Tensor = reading("base_dist.loc", "The mean of the logarithm.")
+    scale: Tensor = reading("base_dist.scale", "The deviation of the logarithm.")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=False), ExpTransform(), validate_args)
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The deviation of the logarithm."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:

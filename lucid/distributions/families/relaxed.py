@@ -17,7 +17,7 @@ from lucid.distributions.families.normal import Normal
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.transformations.elementwise import ExpTransform, SigmoidTransform
 from lucid.distributions.transformations.vectors import StickBreakingTransform
-from lucid.distributions.utils import broadcast_all, parameters_of
+from lucid.distributions.utils import broadcast_all, parameters_of, reading
 from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-
-__all__ = [
-    "ExpRelaxedCategorical",
-    "LogisticNormal",
-    "LogitRelaxedBernoulli",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-]
 
 
 class LogitRelaxedBernoulli(Odds):
@@ -78,22 +70,21 @@ class _Relaxed(TransformedDistribution):
     """The base of continuous relaxations of discrete distributions, with a `temperature` as distance from a choice."""
 
     has_rsample = True
-    base_dist: LogitRelaxedBernoulli | ExpRelaxedCategorical
+    _before: Any
+    _transform: Any
+    temperature: Tensor = reading("base_dist.temperature", "How far from a choice.")
+    logits: Tensor = reading("base_dist.logits", "Those of the discrete distribution that it becomes.")
+    probs: Tensor = reading("base_dist.probs", "Those of the discrete distribution that it becomes.")
 
-    @property
-    def temperature(self) -> Tensor:
-        """How far from a choice."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Those of the discrete distribution that it becomes."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Those of the discrete distribution that it becomes."""
-        return self.base_dist.probs
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = self._before(temperature, probs, logits, validate_args)
+        super().__init__(base, self._transform(), validate_args)
 
 
 class RelaxedBernoulli(_Relaxed):
@@ -109,16 +100,7 @@ class RelaxedBernoulli(_Relaxed):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-
-    def __init__(
-        self,
-        temperature: Tensor | float,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args)
+    _before, _transform = LogitRelaxedBernoulli, SigmoidTransform
 
 
 class ExpRelaxedCategorical(OfCategorical):
@@ -154,8 +136,7 @@ class ExpRelaxedCategorical(OfCategorical):
         self._batch_shape = rows.shape
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        noise = self._exponential(sample_shape, self.logits).log()
-        scores = self.logits - noise
+        scores = self.logits - self._exponential(sample_shape, self.logits).log()
         # from the largest on, as quotients by a low temperature have few digits after the point
         scores = (scores - scores.detach().amax(-1, keepdim=True)) / self.temperature.unsqueeze(-1)
         return scores - logsumexp(scores, -1, keepdim=True)
@@ -191,16 +172,7 @@ class RelaxedOneHotCategorical(_Relaxed):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-
-    def __init__(
-        self,
-        temperature: Tensor | float,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, _SharesTransform(), validate_args)
+    _before, _transform = ExpRelaxedCategorical, _SharesTransform
 
 
 class LogisticNormal(TransformedDistribution):
@@ -217,24 +189,11 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
+    loc: Tensor = reading("base_dist.base_dist.loc", "The mean of the normal numbers.")
+    scale: Tensor = reading("base_dist.base_dist.scale", "The deviation of the normal numbers.")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=False)
         if not base.batch_shape:
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args)
-
-    @property
-    def _numbers(self) -> Any:
-        base: Any = self.base_dist
-        return base.base_dist
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the normal numbers."""
-        return self._numbers.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The deviation of the normal numbers."""
-        return self._numbers.scale

@@ -10,7 +10,7 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.implicit import log_gamma_density
-from lucid.distributions.utils import lazy_property, log_chances, logits_to_probs, named_tensors, probs_to_logits
+from lucid.distributions.utils import lazy_property, log_chances, logits_to_probs, probs_to_logits
 from lucid.errors import SettingError
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
 from lucid.ops.base.promotion import promote_to_tensors
@@ -29,11 +29,27 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Bernoulli", "Binomial", "Chances", "Geometric", "NegativeBinomial", "Odds", "Poisson", "log_ways"]
-
 
 class Chances(Distribution):
     """The base of distributions given by probabilities or their logarithms."""
+
+    _begin: Any
+    _by_logits: bool
+
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._begin(validate_args, probs, logits)
+
+    def _chosen(self, probs: Tensor | float | None, logits: Tensor | float | None) -> dict[str, Any]:
+        """Return the one of both that is given by its name; raise if it is not one."""
+        if (probs is None) == (logits is None):
+            raise SettingError(f"{type(self).__name__}: expected either probs or logits, got both or neither")
+        self._by_logits = probs is None
+        return {"logits": logits} if probs is None else {"probs": probs}
 
     @property
     def _param(self) -> Tensor:
@@ -61,20 +77,12 @@ def log_ways(n: Tensor, k: Tensor) -> Tensor:
 class Odds(Chances):
     """The base of distributions that are given `probs` or `logits`; the other follows when it is asked for."""
 
-    _by_logits: bool
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
 
     def _begin(
         self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None, **others: Any
     ) -> None:
-        title = type(self).__name__
-        if (probs is None) == (logits is None):
-            raise SettingError(f"{title}: expected either probs or logits, got both or neither")
-        self._by_logits = probs is None
-        parameter = {"logits": logits} if probs is None else {"probs": probs}
-        parameters = {**others, **parameter}
-        tensors = named_tensors(title, parameters)
-        vars(self).update(zip(parameters, tensors, strict=True))
-        Distribution.__init__(self, tensors[-1].shape, validate_args=validate_args)
+        self._set(validate_args, **others, **self._chosen(probs, logits))
 
     @lazy_property
     def probs(self) -> Tensor:
@@ -115,18 +123,9 @@ class Bernoulli(Odds, ExponentialFamily):
     tensor([-1.3863, -0.6931])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
-
-    def __init__(
-        self,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self._begin(validate_args, probs, logits)
 
     def _finite_logits(self) -> Tensor:
         """Return the logits, with the largest numbers in place of infinite ones, as 0 times these is 0."""
@@ -150,15 +149,13 @@ class Bernoulli(Odds, ExponentialFamily):
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-
         def logs(value: Tensor) -> Tensor:
             if not self._by_logits:
                 return self._log_chance(value, 1 - value)
             logits, wanted = broadcast_tensors(*promote_to_tensors(self._finite_logits(), value))
             return -binary_cross_entropy_with_logits(logits, wanted, reduction="none")
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
     def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self._finite_logits(), self.probs, reduction="none")
@@ -224,14 +221,12 @@ class Binomial(Odds):
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-
         def logs(value: Tensor) -> Tensor:
             # large logarithms cancel
             n, k = self.total_count.double(), value.double()
             return (log_ways(n, k) + self._log_chance(k, n - k, wide=True)).to(value.dtype)
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
     def entropy(self) -> Tensor:
         logs = self.log_prob(self.enumerate_support(expand=False))
@@ -255,16 +250,12 @@ class Geometric(Odds):
     tensor(0.1250)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(
-        self,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
+    def _begin(
+        self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None, **others: Any
     ) -> None:
-        self._begin(validate_args, probs, logits)
+        super()._begin(validate_args, probs, logits, **others)
         if "probs" in vars(self):
             self._check("probs", self.probs, constraints.greater_than(0.0))
 
@@ -290,8 +281,7 @@ class Geometric(Odds):
             return (self._exponential(sample_shape, self.logits) / -logsigmoid(-self.logits)).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return self._drawn(value, lambda value: self._log_chance(1.0, value))
+        return self._density(value, lambda value: self._log_chance(1.0, value))
 
     def _log_chance(self, wins: Any, losses: Any, wide: bool = False) -> Tensor:
         if self._by_logits:
@@ -353,8 +343,6 @@ class NegativeBinomial(Odds):
             return poisson(where(self.total_count > 0, rate, 0.0))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-
         def logs(value: Tensor) -> Tensor:
             # large logarithms cancel
             n, k = self.total_count.double(), value.double()
@@ -362,7 +350,7 @@ class NegativeBinomial(Odds):
             ways = lgamma(where(none, 1.0, n + k)) - lgamma(1 + k) - lgamma(where(none, 1.0, n))
             return (ways + self._log_chance(k, n, wide=True)).to(value.dtype)
 
-        return self._drawn(value, logs)
+        return self._density(value, logs)
 
 
 class Poisson(ExponentialFamily):
@@ -397,9 +385,8 @@ class Poisson(ExponentialFamily):
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
         # that of a gamma variate, at the rate
-        return self._drawn(value, lambda value: log_gamma_density(value + 1, self.rate))
+        return self._density(value, lambda value: log_gamma_density(value + 1, self.rate))
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -8,7 +8,7 @@ from lucid.autograd.modes.state import is_grad_enabled, is_inference_mode_enable
 from lucid.base.dtype import get_default_dtype
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import is_whole, sum_rightmost, value_beside, version
+from lucid.distributions.utils import is_whole, reading, sum_rightmost, value_beside, version
 from lucid.errors import ArgumentError, SettingError
 from lucid.tensor import Tensor
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.distributions.constraints import Constraint
-
-__all__ = ["ComposeTransform", "Transform", "identity_transform"]
 
 
 def same(first: object, second: object) -> bool:
@@ -101,8 +99,10 @@ class Transform:
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """Return the same transform with a cache of this size."""
-        if self._cache_size == cache_size:
-            return self
+        return self if self._cache_size == cache_size else self._recached(cache_size)
+
+    def _recached(self, cache_size: int) -> Transform:
+        """Return a new transform of the same settings."""
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
         raise NotImplementedError(f"{type(self).__name__} has no with_cache")
@@ -198,13 +198,8 @@ class _InverseTransform(Transform):
     def codomain(self) -> Constraint:
         return self._inv.domain
 
-    @property
-    def bijective(self) -> bool:
-        return self._inv.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
+    bijective = reading("_inv.bijective")
+    sign = reading("_inv.sign")
 
     @property
     def inv(self) -> Transform:
@@ -250,7 +245,8 @@ def _dims_needed(parts: list[Transform], ends: str, starts: str) -> int:
     return needed
 
 
-def _widened(constraint: Constraint, dims: int) -> Constraint:
+def widened(constraint: Constraint, dims: int) -> Constraint:
+    """Return a constraint on events of so many dimensions, if it is on fewer."""
     return (
         constraints.independent(constraint, dims - constraint.event_dim) if dims > constraint.event_dim else constraint
     )
@@ -281,13 +277,13 @@ class ComposeTransform(Transform):
     def domain(self) -> Constraint:
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[0].domain, _dims_needed(self.parts, "codomain", "domain"))
+        return widened(self.parts[0].domain, _dims_needed(self.parts, "codomain", "domain"))
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Constraint:
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[-1].codomain, _dims_needed(self.parts[::-1], "domain", "codomain"))
+        return widened(self.parts[-1].codomain, _dims_needed(self.parts[::-1], "domain", "codomain"))
 
     @property
     def bijective(self) -> bool:
@@ -307,8 +303,8 @@ class ComposeTransform(Transform):
             vars(self._inv)["_inv"] = self
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
+    def _recached(self, cache_size: int) -> Transform:
+        return ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
         x = value_beside(type(self).__name__, x)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import unfit
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
-from lucid.distributions.transformations.base import Transform
+from lucid.distributions.transformations.base import Transform, widened
 from lucid.distributions.utils import count_of, is_whole, sum_rightmost, tensor_or_number
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
     from lucid.distributions.constraints import Constraint
     from lucid.distributions.distribution import Distribution
-
-__all__ = [
-    "AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform",
-    "SigmoidTransform", "SoftplusTransform", "TanhTransform",
-]  # fmt: skip
 
 
 def _broadcast(shape: Sequence[int], *settings: Any) -> Size:
@@ -83,8 +78,8 @@ class PowerTransform(Transform):
         super().__init__(cache_size)
         self.exponent = _number(exponent, "exponent")
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+    def _recached(self, cache_size: int) -> Transform:
+        return PowerTransform(self.exponent, cache_size)
 
     @property
     def sign(self) -> Any:
@@ -237,7 +232,7 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
-        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+        return widened(constraints.real, self._event_dim)
 
     codomain = domain
 
@@ -245,9 +240,7 @@ class AffineTransform(Transform):
     def sign(self) -> Any:
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _recached(self, cache_size: int) -> Transform:
         return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def _call(self, x: Tensor) -> Tensor:
@@ -259,8 +252,7 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         scale: Any = self.scale
         log = promote_to_tensors(scale, x, at_least_float=True)[0].abs().log()
-        shape = common_shape(tuple(x.shape), tuple(log.shape))
-        return sum_rightmost(log.expand(shape), self._event_dim)
+        return sum_rightmost(log.expand(common_shape(tuple(x.shape), tuple(log.shape))), self._event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.loc, self.scale)
@@ -288,9 +280,7 @@ class CumulativeDistributionTransform(Transform):
     def domain(self) -> Any:
         return self.distribution.support
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _recached(self, cache_size: int) -> Transform:
         return CumulativeDistributionTransform(self.distribution, cache_size)
 
     def _call(self, x: Tensor) -> Tensor:

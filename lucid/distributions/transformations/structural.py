@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import from_end, of_pieces
 from lucid.distributions.transformations.base import Transform
-from lucid.distributions.utils import count_of, sum_rightmost
+from lucid.distributions.utils import count_of, reading, sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.shape.joining import cat, stack
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lucid.distributions.constraints import Constraint
     from lucid.tensor import Tensor
 
-__all__ = ["CatTransform", "IndependentTransform", "ReshapeTransform", "StackTransform", "lengths_after"]
-
 
 def _is_transform(value: object, name: str) -> Any:
     if not isinstance(value, Transform):
@@ -29,11 +27,11 @@ def _is_transform(value: object, name: str) -> Any:
     return value
 
 
-def _ends(title: str, shape: Sequence[int], wanted: Size) -> tuple[int, ...]:
+def _ends(shape: Sequence[int], wanted: Size) -> tuple[int, ...]:
     """Return the dimensions before those of an event."""
     kept = len(shape) - len(wanted)
     if kept < 0 or tuple(shape[kept:]) != tuple(wanted):
-        raise ShapeError(f"{title}: expected a shape that ends in {tuple(wanted)}, got {tuple(shape)}")
+        raise ShapeError(f"ReshapeTransform: expected a shape that ends in {tuple(wanted)}, got {tuple(shape)}")
     return tuple(shape[:kept])
 
 
@@ -56,9 +54,7 @@ class IndependentTransform(Transform):
         name = "IndependentTransform: reinterpreted_batch_ndims"
         self.reinterpreted_batch_ndims = count_of(name, reinterpreted_batch_ndims)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _recached(self, cache_size: int) -> Transform:
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     @constraints.dependent_property(is_discrete=False)
@@ -69,27 +65,20 @@ class IndependentTransform(Transform):
     def codomain(self) -> Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> bool:
-        return self.base_transform.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self.base_transform.sign
+    bijective = reading("base_transform.bijective")
+    sign = reading("base_transform.sign")
 
     def _call(self, x: Tensor) -> Tensor:
-        if x.dim() < self.domain.event_dim:
-            raise ShapeError(
-                f"IndependentTransform: expected {self.domain.event_dim} dimensions or more, got {x.dim()}"
-            )
+        self._check_dim(x, self.domain.event_dim)
         return self.base_transform(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        if y.dim() < self.codomain.event_dim:
-            raise ShapeError(
-                f"IndependentTransform: expected {self.codomain.event_dim} dimensions or more, got {y.dim()}"
-            )
+        self._check_dim(y, self.codomain.event_dim)
         return self.base_transform.inv(y)
+
+    def _check_dim(self, value: Tensor, least: int) -> None:
+        if value.dim() < least:
+            raise ShapeError(f"IndependentTransform: expected {least} dimensions or more, got {value.dim()}")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
@@ -131,8 +120,8 @@ class ReshapeTransform(Transform):
     def codomain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
+    def _recached(self, cache_size: int) -> Transform:
+        return ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape(self.forward_shape(x.shape))
@@ -144,10 +133,10 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
-        return Size((*_ends("ReshapeTransform", shape, self.in_shape), *self.out_shape))
+        return Size((*_ends(shape, self.in_shape), *self.out_shape))
 
     def inverse_shape(self, shape: Sequence[int]) -> Size:
-        return Size((*_ends("ReshapeTransform", shape, self.out_shape), *self.in_shape))
+        return Size((*_ends(shape, self.out_shape), *self.in_shape))
 
 
 def _with_length(shape: Sequence[int], dim: int, length: int) -> tuple[int, ...]:
@@ -200,9 +189,8 @@ class _Pieces(Transform):
         raise NotImplementedError
 
     def _call(self, x: Tensor) -> Tensor:
-        return self._joined(
-            [part(piece) for part, piece in zip(self.transforms, self._split(x), strict=True)], self.dim
-        )
+        pieces = zip(self.transforms, self._split(x), strict=True)
+        return self._joined([part(piece) for part, piece in pieces], self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
         pieces = zip(self.transforms, self._split(y, back=True), strict=True)
@@ -242,9 +230,7 @@ class CatTransform(_Pieces):
         """How long all pieces are together."""
         return sum(self.lengths)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
+    def _recached(self, cache_size: int) -> Transform:
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _lengths(self, shape: Sequence[int], back: bool) -> list[int]:
@@ -294,8 +280,8 @@ class StackTransform(_Pieces):
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+    def _recached(self, cache_size: int) -> Transform:
+        return StackTransform(self.transforms, self.dim, cache_size)
 
     def _split(self, value: Tensor, back: bool = False) -> Sequence[Tensor]:
         pieces = value.unbind(self.dim)

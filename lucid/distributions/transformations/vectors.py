@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = [
-    "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "SoftmaxTransform",
-    "StickBreakingTransform",
-]  # fmt: skip
-
 
 def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
     if len(shape) < dims:
@@ -63,8 +58,7 @@ class SoftmaxTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Any:
         return _last("SoftmaxTransform", shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
-        return _last("SoftmaxTransform", shape)
+    inverse_shape = forward_shape
 
 
 class StickBreakingTransform(Transform):

@@ -85,8 +85,7 @@ def structured(data: Any, entry: Callable[[Any, Any], Any], leaf: Callable[[Any]
     """
     if isinstance(data, Mapping):
         entries = cast("Mapping[Any, Any]", data)
-        made = {key: entry(value, key) for key, value in entries.items()}
-        return like(entries, made)
+        return like(entries, {key: entry(value, key) for key, value in entries.items()})
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         values = [entry(value, index) for index, value in enumerate(cast("Sequence[Any]", data))]
         if isinstance(data, tuple):
@@ -179,11 +178,11 @@ def _collate_arrays(batch: Sequence[Any], names: Sequence[Any], memory: Memory) 
             raise _cannot(value, name)
     # of NumPy's own class: a matrix cannot be stacked
     batch = [value if isinstance(value, TensorBase) else plain(value) for value in batch]
-    kinds = {_dtype(value) for value in batch}
-    if len(kinds) == 1:
+    if len({_dtype(value) for value in batch}) == 1:
         if batch[0].dtype.kind in "SUO":
             raise _cannot(batch[0], names[0])
-        return as_tensor(_stacked(batch, names, memory), device=CPU)
+        _check_shapes(batch, names)
+        return as_tensor(_stacked(batch, memory), device=CPU)
     # of several dtypes, promoted as those of tensors are
     return _collate_tensors([_as_tensor(value, name) for value, name in zip(batch, names, strict=True)], names, memory)
 
@@ -207,10 +206,10 @@ def _collate_tensors(batch: Sequence[Any], names: Sequence[Any], memory: Memory)
             raise _cannot(value, name)
     arrays = [tensor.array for tensor in batch]
     _check_shapes(arrays, names)
-    kinds = {array.dtype for array in arrays}
-    if len(kinds) > 1 or any(tensor.edge is not None for tensor in batch) or any(map(gpu.is_gpu_array, arrays)):
+    several = len({array.dtype for array in arrays}) > 1
+    if several or any(tensor.edge is not None for tensor in batch) or any(map(gpu.is_gpu_array, arrays)):
         return stack(cast("Any", list(batch)))
-    return wrap(_stacked(arrays, names, memory))
+    return wrap(_stacked(arrays, memory))
 
 
 def _check_shapes(arrays: Sequence[Any], names: Sequence[Any]) -> None:
@@ -224,7 +223,6 @@ def _check_shapes(arrays: Sequence[Any], names: Sequence[Any]) -> None:
             )
 
 
-def _stacked(arrays: Sequence[Any], names: Sequence[Any], memory: Memory) -> np.ndarray[Any, Any]:
+def _stacked(arrays: Sequence[Any], memory: Memory) -> np.ndarray[Any, Any]:
     """Return a new array of arrays of one shape and dtype."""
-    _check_shapes(arrays, names)
     return np.stack(arrays, out=memory((len(arrays), *arrays[0].shape), _dtype(arrays[0])))

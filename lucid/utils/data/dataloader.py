@@ -15,15 +15,7 @@ from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataset import IterableDataset, length_of
 from lucid.utils.data.epochs import state_at_rest, tells_its_order
 from lucid.utils.data.iteration import Iteration
-from lucid.utils.data.order import (
-    MapOrder,
-    Order,
-    Resume,
-    StreamOrder,
-    beginning_of,
-    check_workers,
-    checked_state,
-)
+from lucid.utils.data.order import MapOrder, Order, Resume, StreamOrder, beginning_of, check_workers, checked_state
 from lucid.utils.data.randomness import Passes, mix
 from lucid.utils.data.reading import Parts, Place
 from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -173,8 +165,7 @@ class DataLoader(Generic[T_co]):
         self.device = None if device is None else as_device(device)
         if sampler is None and batch_sampler is None and not streamed:
             check_length(dataset)
-            chosen = RandomSampler if shuffle else SequentialSampler
-            sampler = chosen(dataset, generator=generator)
+            sampler = (RandomSampler if shuffle else SequentialSampler)(dataset, generator=generator)
         if batch_sampler is None and batch_size is not None and not streamed:
             batch_sampler = BatchSampler(cast("Any", sampler), batch_size, drop_last)
         elif batch_sampler is not None:

@@ -107,7 +107,7 @@ class DistributedSampler(EpochSampler):
         self.seed = seed
         self.drop_last = drop_last
         self.shards = shards
-        self.total_size = self._evened(size_of(dataset, "DistributedSampler"))
+        self.total_size = self._evened(self.size)
         self.num_samples = self.total_size // num_replicas
 
     @property
@@ -129,8 +129,7 @@ class DistributedSampler(EpochSampler):
         return (count if self.drop_last else count + self.shards - 1) // self.shards * self.shards
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
-        size = size_of(self.dataset, "DistributedSampler")
-        yield permutation(generator, size) if self.shuffle else np.arange(size)
+        yield permutation(generator, self.size) if self.shuffle else np.arange(self.size)
 
     def part(self, order: Iterator[Any], position: int) -> Iterator[Any]:
         whole = next(order)

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lucid.utils.data.dataloader import DataLoader
-    from lucid.utils.data.order import Order
-    from lucid.utils.data.workers.threads import ThreadWorkers
-
-    Workers = ProcessWorkers | ThreadWorkers
+    from lucid.utils.data.order import Order, Workers
 
 
 class Read(NamedTuple):

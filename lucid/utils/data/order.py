@@ -150,7 +150,7 @@ class StreamOrder(Order):
             if any(place.state is None and place.position for place in self._places):
                 warn(
                     "DataLoader: the stream is read from its beginning up to where the state was taken; give the "
-                    "dataset, or its iterator, state_dict() and load_state_dict() to go on at once",
+                    "dataset, or its iterator, state_dict() and load_state_dict() to go on at once"
                 )
         self._turn = self._after
         self._reached = self._sent = self.first
@@ -178,7 +178,7 @@ class StreamOrder(Order):
             warn(
                 f"DataLoader: the stream has a length of {self._length}, and has given {total} samples: let its "
                 "__len__ tell what all workers give together; where there are several, each reads the whole stream "
-                "unless its __iter__ asks get_worker_info() for its part",
+                "unless its __iter__ asks get_worker_info() for its part"
             )
             self._length = None
         self._after = (worker + 1) % len(self._places)

@@ -80,6 +80,12 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
     side = Stream(where)
     waiting: deque[tuple[Any, Any]] = deque()
     ended: BaseException | None = None
+
+    def arrive(leaf: Any) -> Any:
+        if isinstance(leaf, TensorBase):
+            cast("Tensor", leaf).record_stream(now)
+        return _own(leaf, where)
+
     try:
         while True:
             if ended is None:
@@ -91,9 +97,7 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
             item, arrived = waiting.popleft()
             now = current_stream(where)
             now.wait_event(arrived)
-            for tensor in tensors_in(item):
-                tensor.record_stream(now)
-            yield _mapped(item, lambda leaf: _own(leaf, where))
+            yield _mapped(item, arrive)
             del item
     finally:
         close = getattr(items, "close", None)
@@ -162,19 +166,6 @@ def _own(leaf: Any, where: device) -> Any:
     if isinstance(leaf, TensorBase) or not callable(getattr(leaf, "to", None)):
         return leaf
     return leaf.to(where, non_blocking=True)
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    """Return all tensors in a structure."""
-    tensors: list[Tensor] = []
-
-    def note(leaf: Any) -> Any:
-        if isinstance(leaf, TensorBase):
-            tensors.append(cast("Any", leaf))
-        return leaf
-
-    _mapped(value, note)
-    return tensors
 
 
 def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
+import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -278,8 +279,7 @@ class StreamReader(Reader):
             if not self.parts.batched:
                 return Result(self.parts.collate_fn(samples[0]), place)
             names = list(range(self._position - len(samples), self._position))
-            batch = self._collated(samples, names, mix(self._worker, self._position), _COLLATING)
-            return Result(batch, place)
+            return Result(self._collated(samples, names, mix(self._worker, self._position), _COLLATING), place)
 
     def _samples(self) -> Iterator[Any]:
         while not self._ended:
@@ -304,6 +304,29 @@ def keeps_state(value: Any) -> bool:
 
 
 # ---- messages ----
+
+
+class Failure(NamedTuple):
+    """An exception of a worker, its traceback as text, and the index of the sample that was being read."""
+
+    error: BaseException
+    text: str
+    at: Any
+
+
+def failure_of(error: BaseException, at: Any = None) -> Failure:
+    """Return an exception that was caught in a worker, as the training loop is told of it."""
+    return Failure(error, "".join(traceback.format_exception(error)), at)
+
+
+def failed(worker: str, number: int, job: Job | None, failure: Failure) -> WorkerError:
+    """Return the error for an exception of a worker; `worker` is its name in the message."""
+    where = " while it was starting" if job is None else while_reading(job, failure.at)
+    error = failure.error
+    made = worker_error(f"{type(error).__name__} in {worker}{where}: {error}\n\n{failure.text}", number, job)
+    made.__cause__ = error
+    return made
+
 
 # As many indices of a batch as a message shows.
 _SHOWN = 8

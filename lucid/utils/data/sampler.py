@@ -40,7 +40,14 @@ __all__ = [
 _DRAWN = 1 << 16
 
 
-class SequentialSampler(EpochSampler):
+class _Sized(EpochSampler):
+    """The base of samplers of as many indices as their order has."""
+
+    def __len__(self) -> int:
+        return self.size
+
+
+class SequentialSampler(_Sized):
     """The indices 0, 1, ... of a dataset, in order.
 
     Parameters
@@ -68,11 +75,8 @@ class SequentialSampler(EpochSampler):
     def order(self, generator: Generator) -> Iterator[range]:
         yield range(self.size)
 
-    def __len__(self) -> int:
-        return self.size
 
-
-class RandomSampler(EpochSampler):
+class RandomSampler(_Sized):
     """The indices of a dataset in random order, another in each epoch.
 
     Parameters
@@ -130,11 +134,8 @@ class RandomSampler(EpochSampler):
             yield piece
             remaining -= len(piece)
 
-    def __len__(self) -> int:
-        return self.num_samples
 
-
-class SubsetRandomSampler(EpochSampler):
+class SubsetRandomSampler(_Sized):
     """Some indices in random order, another in each epoch.
 
     Parameters
@@ -162,11 +163,8 @@ class SubsetRandomSampler(EpochSampler):
     def order(self, generator: Generator) -> Iterator[list[Any]]:
         yield [self.indices[place] for place in permutation(generator, len(self.indices)).tolist()]
 
-    def __len__(self) -> int:
-        return len(self.indices)
 
-
-class WeightedRandomSampler(EpochSampler):
+class WeightedRandomSampler(_Sized):
     """Indices 0 .. len(weights)-1, each drawn with a probability in proportion to its weight.
 
     Without replacement the next is drawn from those that are left, in proportion to their weights (Efraimidis,
@@ -237,9 +235,6 @@ class WeightedRandomSampler(EpochSampler):
         for start in range(0, self.num_samples, _DRAWN):
             drawn = uniform(generator, (min(_DRAWN, self.num_samples - start),), np.float64) * ends[-1]
             yield cast("Any", ends).searchsorted(drawn, side="right").clip(0, last)
-
-    def __len__(self) -> int:
-        return self.num_samples
 
 
 def _weights(values: Any) -> NDArray[np.float64]:

@@ -77,7 +77,7 @@ def can_pin() -> bool:
         return True
     warn(
         "DataLoader: pin_memory is True, and there is no CUDA device for which memory could be page-locked: batches "
-        "are in ordinary memory",
+        "are in ordinary memory"
     )
     return False
 

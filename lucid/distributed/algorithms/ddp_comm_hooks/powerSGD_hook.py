@@ -255,13 +255,8 @@ class _Sent:
         """Wait for them, and return them in their shapes."""
         for work in self.works:
             work.wait()
-        parts: list[Tensor] = []
-        start = 0
-        for tensor in self.tensors:
-            size = tensor.array.size
-            parts.append(self.flat[start : start + size].view(tensor.shape).to(tensor.dtype))
-            start += size
-        return parts
+        parts = self.flat.split([tensor.array.size for tensor in self.tensors]) if self.tensors else ()
+        return [part.view(tensor.shape).to(tensor.dtype) for part, tensor in zip(parts, self.tensors, strict=True)]
 
 
 class _Later(Future[Any]):

@@ -17,10 +17,10 @@ import numpy as np
 from lucid.base import gpu
 from lucid.base.interrupts import in_destructor, uninterrupted
 from lucid.errors import ArgumentError, SettingError, WorkerError
-from lucid.utils.data.reading import Outcome, while_reading, worker_error
+from lucid.utils.data.reading import Failure, Outcome, failed, while_reading, worker_error
 from lucid.utils.data.workers import worker_process
 from lucid.utils.data.workers.sharing import Lease, Writer, lend, pin, unpack, why_not_picklable
-from lucid.utils.data.workers.worker_process import Failure, Inherited, Reply, Request, Setup
+from lucid.utils.data.workers.worker_process import Reply, Request, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,10 +120,10 @@ class ProcessWorkers:
             pipe, its_pipe = context.Pipe()
             stacks, its_stacks = context.Pipe(duplex=False)
             pipes = [pipe, stacks, *(end for other in self._workers for end in (other.pipe, other.stacks))]
-            inherited = Inherited(setup, pipes) if forked else None
+            inherited = (setup, pipes) if forked else (None, ())
             process = context.Process(
                 target=worker_process.run,
-                args=(its_pipe, its_stacks, number, len(seeds), seed, inherited),
+                args=(its_pipe, its_stacks, number, len(seeds), seed, *inherited),
                 name=f"lucid worker {number}" if forked else _Name(f"lucid worker {number}"),
                 daemon=True,
             )
@@ -230,7 +230,7 @@ class ProcessWorkers:
         worker.peak = reply.peak
         if reply.number < 0:
             lent = None if block is None else np.frombuffer(block, np.uint8)
-            raise self._error(number, None, unpack(reply.message, lent))
+            raise failed(self._named(number), number, None, unpack(reply.message, lent))
         if block is not None:
             if self._pin:
                 pin(block)
@@ -251,18 +251,10 @@ class ProcessWorkers:
             del lent
         self._ask(number)
         if isinstance(result, Failure):
-            return Outcome(job.number, self._error(number, job, result))
+            return Outcome(job.number, failed(self._named(number), number, job, result))
         return Outcome(job.number, result)
 
     # ---- what goes wrong ----
-
-    def _error(self, number: int, job: Job | None, failure: Failure) -> WorkerError:
-        error = failure.error
-        name = f"{type(error).__name__} in {self._named(number)}"
-        where = " while it was starting" if job is None else while_reading(job, failure.at)
-        made = worker_error(f"{name}{where}: {error}\n\n{failure.text}", number, job)
-        made.__cause__ = error
-        return made
 
     def _named(self, number: int) -> str:
         return f"worker {number} of {len(self._workers)} (process {self._workers[number].process.pid})"

@@ -73,16 +73,12 @@ class Message(NamedTuple):
     places: bytes | tuple[int, int]
 
 
-def _viewed(array: Any, dtype: np.dtype[Any]) -> Any:
-    return array.view(dtype)
+def _viewed(array: Any, kind: Any) -> Any:
+    return array.view(kind)
 
 
 # what a class that inherits from NumPy's array may do in its own way
 _PICKLING = ("__reduce__", "__reduce_ex__", "__setstate__")
-
-
-def _of_class(array: Any, kind: Any) -> Any:
-    return array.view(kind)
 
 
 class _Received:
@@ -136,7 +132,7 @@ class _Pickler(pickle.Pickler):
             if any(getattr(kind, name) is not getattr(np.ndarray, name) for name in _PICKLING):
                 return NotImplemented
             # what was made of a file's array lies in no file
-            return _of_class, (array.view(np.ndarray), np.ndarray if kind is np.memmap else kind)
+            return _viewed, (array.view(np.ndarray), np.ndarray if kind is np.memmap else kind)
         if array.dtype.hasobject:
             return NotImplemented
         if array.dtype.kind == "V" and array.dtype.names is None:

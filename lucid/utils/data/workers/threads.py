@@ -16,10 +16,13 @@ from lucid.ops.creation.generators import Generator
 from lucid.utils.data.dataset import IterableDataset
 from lucid.utils.data.randomness import SampleStreams
 from lucid.utils.data.reading import (
+    Failure,
     Job,
     Outcome,
     Pass,
     WorkerInfo,
+    failed,
+    failure_of,
     reader_of,
     set_worker_info,
     while_reading,
@@ -99,13 +102,16 @@ class ThreadWorkers:
             except queue.Empty:
                 raise self._silence(worker, timeout) from None
             if of_pass == -1:
-                raise _error(number, len(self), None, result)
+                raise failed(self._named(number), number, None, result)
             if of_pass == self._pass:
                 outcome: Outcome = result
                 job = self._jobs[number].pop(outcome.number)
-                if isinstance(outcome.result, _Failure):
-                    return Outcome(outcome.number, _error(number, len(self), job, outcome.result))
+                if isinstance(outcome.result, Failure):
+                    return Outcome(outcome.number, failed(self._named(number), number, job, outcome.result))
                 return outcome
+
+    def _named(self, number: int) -> str:
+        return f"worker thread {number} of {len(self)}"
 
     def _silence(self, number: int, timeout: float) -> WorkerError:
         thread = self._threads[number]
@@ -113,8 +119,8 @@ class ThreadWorkers:
         frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         text = "(it has ended)" if frame is None else "".join(traceback.format_stack(frame))
         return worker_error(
-            f"DataLoader timed out after {timeout:g} seconds: worker thread {number} of {len(self)} was silent"
-            f"{while_reading(job)}; it is here:\n\n{text}",
+            f"DataLoader timed out after {timeout:g} seconds: {self._named(number)} was silent{while_reading(job)}; "
+            f"it is here:\n\n{text}",
             number,
             job,
         )
@@ -132,24 +138,6 @@ class ThreadWorkers:
         for thread in self._threads:
             if thread.ident is not None and thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
-
-
-class _Failure(NamedTuple):
-    """An exception of a thread, and the index of the sample that was being read."""
-
-    error: BaseException
-    at: Any
-
-
-def _error(number: int, count: int, job: Job | None, failure: _Failure) -> WorkerError:
-    error = failure.error
-    where = " while it was starting" if job is None else while_reading(job, failure.at)
-    text = "".join(traceback.format_exception(error))
-    made = worker_error(
-        f"{type(error).__name__} in worker thread {number} of {count}{where}: {error}\n\n{text}", number, job
-    )
-    made.__cause__ = error
-    return made
 
 
 class _Wires(NamedTuple):
@@ -172,7 +160,7 @@ def _run(setup: Setup, seed: int, number: int, count: int, wires: _Wires) -> Non
                 setup.worker_init_fn(number)
             reader = reader_of(parts, SampleStreams(python=False))
     except BaseException as error:  # noqa: BLE001  told to the training loop, whatever it is
-        wires.said.put((number, -1, _Failure(error, None)))
+        wires.said.put((number, -1, failure_of(error)))
         return
     number_of_pass, this = 0, Pass(0, 0, [])
     started = True
@@ -187,5 +175,5 @@ def _run(setup: Setup, seed: int, number: int, count: int, wires: _Wires) -> Non
                 started = True
             result = reader.read(what)
         except BaseException as error:  # noqa: BLE001  as above
-            result = _Failure(error, reader.at)
+            result = failure_of(error, reader.at)
         wires.said.put((number, number_of_pass, Outcome(what.number, result)))

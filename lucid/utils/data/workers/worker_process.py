@@ -9,7 +9,6 @@ import random
 import resource
 import signal
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,14 +17,14 @@ from lucid.base.random.generator import manual_seed
 from lucid.base.sharing import Block
 from lucid.errors import ArgumentError, LucidError, OutOfMemoryError
 from lucid.utils.data.randomness import SampleStreams
-from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, reader_of, set_worker_info
+from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, failure_of, reader_of, set_worker_info
 from lucid.utils.data.workers.sharing import Message, Writer, unpack, why_not_picklable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
 
-    from lucid.utils.data.reading import Reader
+    from lucid.utils.data.reading import Failure, Reader
 
 
 class Setup(NamedTuple):
@@ -75,37 +74,23 @@ class Reply(NamedTuple):
     peak: int
 
 
-class Failure(NamedTuple):
-    """An exception of a worker, its traceback as text, and the index of the sample that was being read."""
-
-    error: BaseException
-    text: str
-    at: Any
-
-
-class Inherited(NamedTuple):
-    """The objects that a forked worker inherits: the setup, and pipes that it must close."""
-
-    setup: Setup
-    pipes: list[Connection[Any, Any]]
-
-
 def run(
     pipe: Connection[Any, Any],
     stacks: Connection[Any, Any],
     number: int,
     count: int,
     seed: int,
-    inherited: Inherited | None,
+    inherited: Setup | None,
+    others: Sequence[Connection[Any, Any]],
 ) -> None:
-    """Do the work of worker `number` of `count`."""
+    """Do the work of worker `number` of `count`; a forked one inherits its setup, and `others`, pipes to close."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: it is the parent's to handle
     faulthandler.register(signal.SIGUSR1, stacks.fileno(), all_threads=True)
-    for other in [] if inherited is None else inherited.pipes:
+    for other in others:
         other.close()
     writer = Writer()
     try:
-        setup = _received(pipe) if inherited is None else inherited.setup
+        setup = _received(pipe) if inherited is None else inherited
         set_worker_info(WorkerInfo(number, count, seed, setup.parts.dataset))
         random.seed(seed)
         np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002  the stream that users draw from
@@ -205,16 +190,16 @@ def _packed_failure(writer: Writer, error: BaseException, at: Any) -> Message:
 
 
 def _failure(error: BaseException, at: Any) -> Failure:
-    text = "".join(traceback.format_exception(error))
+    failure = failure_of(error, at)
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001  whatever its class raises
-        error = _stand_in(error)
+        failure = failure._replace(error=_stand_in(error))
     try:
         pickle.dumps(at)
     except Exception:  # noqa: BLE001
-        at = repr(at)
-    return Failure(error, text, at)
+        failure = failure._replace(at=repr(at))
+    return failure
 
 
 def _stand_in(error: BaseException) -> BaseException:
