@@ -22,10 +22,9 @@ bool find_handle(const Handle* handle, Handle& settings) {
     return true;
 }
 
-bool Ranges::merge(std::vector<Touched>& found) {
+Ranges& Ranges::merge(std::vector<Touched>& found) {
     auto before = [](const Touched& a, const Touched& b) { return a.begin < b.begin; };
     if (!std::is_sorted(found.begin(), found.end(), before)) std::sort(found.begin(), found.end(), before);
-    bool once = true;
     const size_t own = touched.size();  // those of other operands may lie in other blocks of memory
     for (const Touched& range : found) {
         if (touched.size() == own || range.begin > touched.back().begin + touched.back().size) {
@@ -33,10 +32,10 @@ bool Ranges::merge(std::vector<Touched>& found) {
             continue;
         }
         Touched& last = touched.back();
-        once &= range.begin == last.begin + last.size;
+        once &= !range.stores || range.begin == last.begin + last.size;
         last.size = std::max(last.begin + last.size, range.begin + range.size) - last.begin;
     }
-    return once;
+    return *this;
 }
 
 Call::Call(std::string name, const Handle* handle) : name(std::move(name)) {
@@ -49,13 +48,17 @@ Call& Call::expect(bool valid) {
 }
 
 void Call::works() {
-    const ptrdiff_t used = std::min<size_t>(settings.workspace_bytes, garbage_bytes);
-    if (!status && used) writes(Vector<char>{settings.workspace, used, 1});
+    constexpr size_t most = 256;
+    if (const size_t used = std::min(settings.workspace_bytes, most)) scratch(settings.workspace, used, used);
 }
 
 int Call::run(const std::function<void()>& work) const {
     if (status) return status;
-    return queue_work(settings.stream, name, list(), work) ? execution_failed : success;
+    const auto spoiling = [work, garbage = garbage] {
+        std::fill_n(garbage.data, garbage.size, (char)0xFF);
+        work();
+    };
+    return queue_work(settings.stream, name, list(), spoiling) ? execution_failed : success;
 }
 
 int Call::wait() const { return cudaStreamSynchronize(settings.stream) ? execution_failed : success; }
@@ -72,7 +75,7 @@ int drop_handle(Handle* handle) {
     return with_handle(handle, [&] {
         handles.erase(handle);
         delete handle;
-        return (int)success;
+        return success;
     });
 }
 

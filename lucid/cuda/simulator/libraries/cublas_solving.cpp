@@ -44,9 +44,8 @@ template <class T> struct Triangular {
 };
 
 template <class T>
-int trsm(const char* name, Handle* handle, int side, int fill, int operation, int diagonal, int m, int n,
-         const T* alpha_at, const T* a, int lda, T* b, int ldb) {
-    Call call(name, handle);
+int trsm(Call call, int side, int fill, int operation, int diagonal, int m, int n, const T* alpha_at, const T* a,
+         int lda, T* b, int ldb) {
     const Triangular<T> system(side, fill, operation, diagonal, m, n, a, lda, b, ldb);
     call.expect(diagonal == 0 || diagonal == 1);
     system.check(call);
@@ -58,16 +57,14 @@ int trsm(const char* name, Handle* handle, int side, int fill, int operation, in
 }
 
 template <class T>
-int trsm_each(const char* name, Handle* handle, int side, int fill, int operation, int diagonal, int m, int n,
-              const T* alpha_at, const T* const* a, int lda, T* const* b, int ldb, int count) {
-    Call call(name, handle);
+int trsm_each(Call call, int side, int fill, int operation, int diagonal, int m, int n, const T* alpha_at,
+              const T* const* a, int lda, T* const* b, int ldb, int count) {
     const Triangular<T> system(side, fill, operation, diagonal, m, n, nullptr, lda, nullptr, ldb);
     call.expect(diagonal == 0 || diagonal == 1).expect(count >= 0);
     system.check(call);
     const Factor<T> alpha = call.factor(alpha_at);
     if (call.answer() || !m || !n || !count) return call.answer();
-    call.reads(Vector<const T* const>{a, count, 1});
-    call.reads(Vector<T* const>{b, count, 1});
+    call.reads(Vector{a, count}).reads(Vector{b, count});
     return call.run([=] {
         const T factor = alpha.get();
         for (int i = 0; i < count; ++i) {
@@ -76,8 +73,7 @@ int trsm_each(const char* name, Handle* handle, int side, int fill, int operatio
             left.data = a[i], right.data = b[i];
             Ranges found;
             if (!(factor == T(0))) found.triangle(left, fill, false, system.with_ones);
-            found.writes(right);
-            if (!touch(found.list())) return;
+            if (!touch(found.writes(right))) return;
             system.solve(left, right, factor);
         }
     });
@@ -85,9 +81,8 @@ int trsm_each(const char* name, Handle* handle, int side, int fill, int operatio
 
 // C = alpha op(A) op(A)^T + beta C, one triangle of it
 template <class T>
-int syrk(const char* name, Handle* handle, int fill, int operation, int n, int k, const T* alpha_at, const T* a_at,
-         int lda, const T* beta_at, T* c_at, int ldc) {
-    Call call(name, handle);
+int syrk(Call call, int fill, int operation, int n, int k, const T* alpha_at, const T* a_at, int lda, const T* beta_at,
+         T* c_at, int ldc) {
     const Matrix<const T> a{a_at, operation ? k : n, operation ? n : k, lda};
     const Matrix<T> c{c_at, n, n, ldc};
     call.expect(fill == lower || fill == upper).expect_operation(operation).expect(a).expect(c);
@@ -111,29 +106,23 @@ int syrk(const char* name, Handle* handle, int fill, int operation, int n, int k
 
 template <class T> Matrix<T> square(T* data, int n, int line) { return {data, n, n, line}; }
 
-template <class T>
-int getrf(const char* name, Handle* handle, int n, T* const* a, int lda, int* pivots, int* info, int count) {
-    Call call(name, handle);
+template <class T> int getrf(Call call, int n, T* const* a, int lda, int* pivots, int* info, int count) {
     call.expect(square<T>(nullptr, n, lda)).expect(count >= 0);
     if (call.answer() || !n || !count) return call.answer();
-    call.reads(Vector<T* const>{a, count, 1});
-    if (pivots) call.writes(Matrix<int>{pivots, n, count, n});
-    call.writes(Vector<int>{info, count, 1});
+    call.reads(Vector{a, count}).writes(Vector{info, count});
+    if (pivots) call.writes(Matrix{pivots, n, count, n});
     return call.run([=] {
         for (int i = 0; i < count; ++i) {
             const Matrix<T> matrix = square(a[i], n, lda);
-            Ranges found;
-            found.writes(matrix);
-            if (!touch(found.list())) return;
+            if (!touch(Ranges().writes(matrix))) return;
             info[i] = factorise(matrix, pivots ? pivots + (ptrdiff_t)i * n : nullptr);
         }
     });
 }
 
 template <class T>
-int getrs(const char* name, Handle* handle, int operation, int n, int columns, const T* const* a, int lda,
-          const int* pivots, T* const* b, int ldb, int* info, int count) {
-    Call call(name, handle);
+int getrs(Call call, int operation, int n, int columns, const T* const* a, int lda, const int* pivots, T* const* b,
+          int ldb, int* info, int count) {
     call.expect(info);
     if (call.answer()) return call.answer();
     // The place of the first parameter that is wrong, as cuBLAS and LAPACK count them.
@@ -146,18 +135,14 @@ int getrs(const char* name, Handle* handle, int operation, int n, int columns, c
                                                      : 0;
     call.expect(!*info);
     if (call.answer() || !n || !columns || !count) return call.answer();
-    call.reads(Vector<const T* const>{a, count, 1});
-    call.reads(Vector<T* const>{b, count, 1});
-    if (pivots) call.reads(Matrix<const int>{pivots, n, count, n});
+    call.reads(Vector{a, count}).reads(Vector{b, count});
+    if (pivots) call.reads(Matrix{pivots, n, count, n});
     return call.run([=] {
         for (int i = 0; i < count; ++i) {
             const Matrix<const T> matrix = square(a[i], n, lda);
             const Matrix<T> right{b[i], n, columns, ldb};
             const int* own = pivots ? pivots + (ptrdiff_t)i * n : nullptr;
-            Ranges found;
-            found.reads(matrix);
-            found.writes(right);
-            if (!touch(found.list())) return;
+            if (!touch(Ranges().reads(matrix).writes(right))) return;
             for (int j = 0; are_rows(own, n) && j < columns; ++j)
                 solve_factorised(matrix, own, operation, [&](int r) -> T& { return right(r, j); });
         }
@@ -165,24 +150,17 @@ int getrs(const char* name, Handle* handle, int operation, int n, int columns, c
 }
 
 template <class T>
-int getri(const char* name, Handle* handle, int n, const T* const* a, int lda, const int* pivots, T* const* c, int ldc,
-          int* info, int count) {
-    Call call(name, handle);
+int getri(Call call, int n, const T* const* a, int lda, const int* pivots, T* const* c, int ldc, int* info, int count) {
     call.expect(square<T>(nullptr, n, lda)).expect(square<T>(nullptr, n, ldc)).expect(count >= 0);
     if (call.answer() || !n || !count) return call.answer();
-    call.reads(Vector<const T* const>{a, count, 1});
-    call.reads(Vector<T* const>{c, count, 1});
-    if (pivots) call.reads(Matrix<const int>{pivots, n, count, n});
-    call.writes(Vector<int>{info, count, 1});
+    call.reads(Vector{a, count}).reads(Vector{c, count}).writes(Vector{info, count});
+    if (pivots) call.reads(Matrix{pivots, n, count, n});
     return call.run([=] {
         for (int i = 0; i < count; ++i) {
             const Matrix<const T> matrix = square(a[i], n, lda);
             const Matrix<T> inverse = square(c[i], n, ldc);
             const int* own = pivots ? pivots + (ptrdiff_t)i * n : nullptr;
-            Ranges found;
-            found.reads(matrix);
-            found.writes(inverse);
-            if (!touch(found.list())) return;
+            if (!touch(Ranges().reads(matrix).writes(inverse))) return;
             info[i] = 0;
             for (int k = n; k > 0; --k)
                 if (matrix(k - 1, k - 1) == T(0)) info[i] = k;
@@ -195,15 +173,12 @@ int getri(const char* name, Handle* handle, int n, const T* const* a, int lda, c
 }
 
 // One triangle of a matrix, from its columns without gaps or to them.
-template <class T>
-int pack(const char* name, Handle* handle, int fill, int n, T* packed, T* matrix_at, int line, bool packs) {
-    Call call(name, handle);
+template <class T> int pack(Call call, int fill, int n, T* packed, T* matrix_at, int line, bool packs) {
     const Matrix<T> matrix = square(matrix_at, n, line);
     call.expect(fill == lower || fill == upper).expect(matrix);
     if (call.answer() || !n) return call.answer();
-    const Vector<T> all{packed, (ptrdiff_t)n * (n + 1) / 2, 1};
-    packs ? (void)call.writes(all) : call.reads(all);
-    call.triangle(matrix, fill, !packs);
+    const Vector all{packed, (ptrdiff_t)n * (n + 1) / 2};
+    (packs ? call.writes(all) : call.reads(all)).triangle(matrix, fill, !packs);
     return call.run([=] {
         T* next = packed;
         for (int j = 0; j < n; ++j)
@@ -220,39 +195,39 @@ using namespace lucid_simulator;
 #define DEFINE(X, T)                                                                                                  \
     LUCID_CUDA int cublas##X##trsm_v2(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,      \
                                       const T* alpha, const T* a, int lda, T* b, int ldb) {                           \
-        return trsm("cublas" #X "trsm", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb);            \
+        return trsm({"cublas" #X "trsm", handle}, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb);          \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##trsmBatched(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,  \
                                           const T* alpha, const T* const* a, int lda, T* const* b, int ldb,           \
                                           int count) {                                                                \
-        return trsm_each("cublas" #X "trsmBatched", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb, \
-                         count);                                                                                      \
+        return trsm_each({"cublas" #X "trsmBatched", handle}, side, fill, trans, diagonal, m, n, alpha, a, lda, b,    \
+                         ldb, count);                                                                                 \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##syrk_v2(Handle* handle, int fill, int trans, int n, int k, const T* alpha, const T* a,  \
                                       int lda, const T* beta, T* c, int ldc) {                                        \
-        return syrk("cublas" #X "syrk", handle, fill, trans, n, k, alpha, a, lda, beta, c, ldc);                      \
+        return syrk({"cublas" #X "syrk", handle}, fill, trans, n, k, alpha, a, lda, beta, c, ldc);                    \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getrfBatched(Handle* handle, int n, T* const* a, int lda, int* pivots, int* info,       \
                                            int count) {                                                               \
-        return getrf("cublas" #X "getrfBatched", handle, n, a, lda, pivots, info, count);                             \
+        return getrf({"cublas" #X "getrfBatched", handle}, n, a, lda, pivots, info, count);                           \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getrsBatched(Handle* handle, int trans, int n, int columns, const T* const* a, int lda, \
                                            const int* pivots, T* const* b, int ldb, int* info, int count) {           \
-        return getrs("cublas" #X "getrsBatched", handle, trans, n, columns, a, lda, pivots, b, ldb, info, count);     \
+        return getrs({"cublas" #X "getrsBatched", handle}, trans, n, columns, a, lda, pivots, b, ldb, info, count);   \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getriBatched(Handle* handle, int n, const T* const* a, int lda, const int* pivots,      \
                                            T* const* c, int ldc, int* info, int count) {                              \
-        return getri("cublas" #X "getriBatched", handle, n, a, lda, pivots, c, ldc, info, count);                     \
+        return getri({"cublas" #X "getriBatched", handle}, n, a, lda, pivots, c, ldc, info, count);                   \
     }
 LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE
 
 #define DEFINE(X, T)                                                                                   \
     LUCID_CUDA int cublas##X##tpttr(Handle* handle, int fill, int n, const T* packed, T* a, int lda) { \
-        return pack("cublas" #X "tpttr", handle, fill, n, (T*)packed, a, lda, false);                  \
+        return pack({"cublas" #X "tpttr", handle}, fill, n, (T*)packed, a, lda, false);                \
     }                                                                                                  \
     LUCID_CUDA int cublas##X##trttp(Handle* handle, int fill, int n, const T* a, int lda, T* packed) { \
-        return pack("cublas" #X "trttp", handle, fill, n, packed, (T*)a, lda, true);                   \
+        return pack({"cublas" #X "trttp", handle}, fill, n, packed, (T*)a, lda, true);                 \
     }
 LUCID_REAL_TYPES(DEFINE)
 #undef DEFINE

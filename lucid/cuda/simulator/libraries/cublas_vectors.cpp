@@ -6,15 +6,12 @@ namespace lucid_simulator {
 namespace {
 
 // y += alpha x
-template <class T>
-int axpy(const char* name, Handle* handle, int n, const T* alpha_at, const T* x_at, int incx, T* y_at, int incy) {
-    Call call(name, handle);
+template <class T> int axpy(Call call, int n, const T* alpha_at, const T* x_at, int incx, T* y_at, int incy) {
     const Factor<T> alpha = call.factor(alpha_at);
     if (call.answer() || n <= 0 || alpha.surely(0)) return call.answer();
     const Vector<const T> x{x_at, n, incx};
     const Vector<T> y{y_at, n, incy};
-    call.reads(x);
-    call.writes(y);
+    call.reads(x).writes(y);
     return call.run([=] {
         const T factor = alpha.get();
         if (factor == T(0)) return;
@@ -23,8 +20,7 @@ int axpy(const char* name, Handle* handle, int n, const T* alpha_at, const T* x_
 }
 
 // x *= alpha
-template <class S, class T> int scal(const char* name, Handle* handle, int n, const S* alpha_at, T* x_at, int incx) {
-    Call call(name, handle);
+template <class S, class T> int scal(Call call, int n, const S* alpha_at, T* x_at, int incx) {
     const Factor<S> alpha = call.factor(alpha_at);
     if (call.answer() || n <= 0 || incx <= 0) return call.answer();
     const Vector<T> x{x_at, n, incx};
@@ -36,12 +32,9 @@ template <class S, class T> int scal(const char* name, Handle* handle, int n, co
 }
 
 template <class T>
-int dot(const char* name, Handle* handle, int n, const T* x_at, int incx, const T* y_at, int incy, T* result,
-        bool conjugated) {
-    Call call(name, handle);
+int dot(Call call, int n, const T* x_at, int incx, const T* y_at, int incy, T* result, bool conjugated) {
     const Vector<const T> x{x_at, n, incx}, y{y_at, n, incy};
-    call.reads(x);
-    call.reads(y);
+    call.reads(x).reads(y);
     return call.give(result, [=] {
         return pairwise_sum<T>(0, n, [&](ptrdiff_t i) { return (conjugated ? conjugate(x[i]) : x[i]) * y[i]; });
     });
@@ -52,8 +45,7 @@ template <class T> Vector<const T> forwards(const T* x, int n, int step) {
     return {x, step > 0 && n > 0 ? n : 0, step};
 }
 
-template <class T> int asum(const char* name, Handle* handle, int n, const T* x_at, int incx, Real<T>* result) {
-    Call call(name, handle);
+template <class T> int asum(Call call, int n, const T* x_at, int incx, Real<T>* result) {
     const auto x = forwards(x_at, n, incx);
     call.reads(x);
     return call.give(result,
@@ -61,8 +53,7 @@ template <class T> int asum(const char* name, Handle* handle, int n, const T* x_
 }
 
 // In long double, in which squares leave the range as little as where cuBLAS scales them.
-template <class T> int nrm2(const char* name, Handle* handle, int n, const T* x_at, int incx, Real<T>* result) {
-    Call call(name, handle);
+template <class T> int nrm2(Call call, int n, const T* x_at, int incx, Real<T>* result) {
     const auto x = forwards(x_at, n, incx);
     call.reads(x);
     return call.give(result, [=] {
@@ -77,9 +68,7 @@ template <class T> int nrm2(const char* name, Handle* handle, int n, const T* x_
 }
 
 // The first place, counted from 1, of the largest or smallest element.
-template <class T>
-int extreme(const char* name, Handle* handle, int n, const T* x_at, int incx, int* result, bool largest) {
-    Call call(name, handle);
+template <class T> int extreme(Call call, int n, const T* x_at, int incx, int* result, bool largest) {
     const auto x = forwards(x_at, n, incx);
     call.reads(x);
     return call.give(result, [=] {
@@ -94,19 +83,15 @@ int extreme(const char* name, Handle* handle, int n, const T* x_at, int incx, in
 
 // y = alpha op(A) x + beta y
 template <class T>
-int gemv(const char* name, Handle* handle, int operation, int m, int n, const T* alpha_at, const T* a_at, int lda,
-         const T* x_at, int incx, const T* beta_at, T* y_at, int incy) {
-    Call call(name, handle);
+int gemv(Call call, int operation, int m, int n, const T* alpha_at, const T* a_at, int lda, const T* x_at, int incx,
+         const T* beta_at, T* y_at, int incy) {
     const Matrix<const T> a{a_at, m, n, lda};
     const Vector<const T> x{x_at, operation ? m : n, incx};
     const Vector<T> y{y_at, operation ? n : m, incy};
     call.expect_operation(operation).expect(a).expect(incx && incy);
     const Factor<T> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
     if (call.answer() || !m || !n) return call.answer();
-    if (!alpha.surely(0)) {
-        call.reads(a);
-        call.reads(x);
-    }
+    if (!alpha.surely(0)) call.reads(a).reads(x);
     call.writes(y);
     return call.run([=] {
         const T first = alpha.get(), second = beta.get();
@@ -121,17 +106,14 @@ int gemv(const char* name, Handle* handle, int operation, int m, int n, const T*
 
 // A += alpha x y^T
 template <class T>
-int ger(const char* name, Handle* handle, int m, int n, const T* alpha_at, const T* x_at, int incx, const T* y_at,
-        int incy, T* a_at, int lda, bool conjugated) {
-    Call call(name, handle);
+int ger(Call call, int m, int n, const T* alpha_at, const T* x_at, int incx, const T* y_at, int incy, T* a_at, int lda,
+        bool conjugated) {
     const Vector<const T> x{x_at, m, incx}, y{y_at, n, incy};
     const Matrix<T> a{a_at, m, n, lda};
     call.expect(a).expect(incx && incy);
     const Factor<T> alpha = call.factor(alpha_at);
     if (call.answer() || !m || !n || alpha.surely(0)) return call.answer();
-    call.reads(x);
-    call.reads(y);
-    call.writes(a);
+    call.reads(x).reads(y).writes(a);
     return call.run([=] {
         const T factor = alpha.get();
         if (factor == T(0)) return;
@@ -144,21 +126,18 @@ int ger(const char* name, Handle* handle, int m, int n, const T* alpha_at, const
 
 // y = alpha A x + beta y, of a symmetric matrix with k diagonals beside its own; one triangle is stored, by diagonals.
 template <class T>
-int sbmv(const char* name, Handle* handle, int fill, int n, int k, const T* alpha_at, const T* a_at, int lda,
-         const T* x_at, int incx, const T* beta_at, T* y_at, int incy) {
-    Call call(name, handle);
+int sbmv(Call call, int fill, int n, int k, const T* alpha_at, const T* a_at, int lda, const T* x_at, int incx,
+         const T* beta_at, T* y_at, int incy) {
     const Matrix<const T> a{a_at, k + 1, n, lda};
     const Vector<const T> x{x_at, n, incx};
     const Vector<T> y{y_at, n, incy};
     call.expect(fill == lower || fill == upper).expect(k >= 0).expect(a).expect(incx && incy);
     const Factor<T> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
     if (call.answer() || !n) return call.answer();
-    if (!alpha.surely(0)) {
-        call.columns(
+    if (!alpha.surely(0))
+        call.reads(x).columns(
             a, false, [&](int j) { return fill == upper ? std::max(k - j, 0) : 0; },
             [&](int j) { return fill == upper ? k + 1 : std::min(k, n - 1 - j) + 1; });
-        call.reads(x);
-    }
     call.writes(y);
     return call.run([=] {
         const T first = alpha.get(), second = beta.get();
@@ -175,9 +154,8 @@ int sbmv(const char* name, Handle* handle, int fill, int n, int k, const T* alph
 
 // C = alpha op(A) + beta op(B); C may be A or B where that is not transposed.
 template <class T>
-int geam(const char* name, Handle* handle, int left_operation, int right_operation, int m, int n, const T* alpha_at,
-         const T* a_at, int lda, const T* beta_at, const T* b_at, int ldb, T* c_at, int ldc) {
-    Call call(name, handle);
+int geam(Call call, int left_operation, int right_operation, int m, int n, const T* alpha_at, const T* a_at, int lda,
+         const T* beta_at, const T* b_at, int ldb, T* c_at, int ldc) {
     const Matrix<const T> a{a_at, left_operation ? n : m, left_operation ? m : n, lda};
     const Matrix<const T> b{b_at, right_operation ? n : m, right_operation ? m : n, ldb};
     const Matrix<T> c{c_at, m, n, ldc};
@@ -202,17 +180,14 @@ int geam(const char* name, Handle* handle, int left_operation, int right_operati
 
 // C = diag(x) A or A diag(x)
 template <class T>
-int dgmm(const char* name, Handle* handle, int side, int m, int n, const T* a_at, int lda, const T* x_at, int incx,
-         T* c_at, int ldc) {
-    Call call(name, handle);
+int dgmm(Call call, int side, int m, int n, const T* a_at, int lda, const T* x_at, int incx, T* c_at, int ldc) {
     const Matrix<const T> a{a_at, m, n, lda};
     const Vector<const T> x{x_at, side == at_left ? m : n, incx};
     const Matrix<T> c{c_at, m, n, ldc};
     call.expect(side == at_left || side == at_right).expect(a).expect(c).expect(c_at != a_at || lda == ldc);
     if (call.answer() || !m || !n) return call.answer();
     if (a_at != c_at) call.reads(a);
-    call.reads(x);
-    call.writes(c);
+    call.reads(x).writes(c);
     return call.run([=] {
         for (int j = 0; j < n; ++j)
             for (int i = 0; i < m; ++i) c(i, j) = a(i, j) * x[side == at_left ? i : j];
@@ -226,22 +201,22 @@ using namespace lucid_simulator;
 
 #define DEFINE(X, T)                                                                                                  \
     LUCID_CUDA int cublas##X##axpy_v2(Handle* handle, int n, const T* alpha, const T* x, int incx, T* y, int incy) {  \
-        return axpy("cublas" #X "axpy", handle, n, alpha, x, incx, y, incy);                                          \
+        return axpy({"cublas" #X "axpy", handle}, n, alpha, x, incx, y, incy);                                        \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##scal_v2(Handle* handle, int n, const T* alpha, T* x, int incx) {                        \
-        return scal("cublas" #X "scal", handle, n, alpha, x, incx);                                                   \
+        return scal({"cublas" #X "scal", handle}, n, alpha, x, incx);                                                 \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##gemv_v2(Handle* handle, int trans, int m, int n, const T* alpha, const T* a, int lda,   \
                                       const T* x, int incx, const T* beta, T* y, int incy) {                          \
-        return gemv("cublas" #X "gemv", handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                  \
+        return gemv({"cublas" #X "gemv", handle}, trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##geam(Handle* handle, int transa, int transb, int m, int n, const T* alpha, const T* a,  \
                                    int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {                      \
-        return geam("cublas" #X "geam", handle, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc);           \
+        return geam({"cublas" #X "geam", handle}, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc);         \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##dgmm(Handle* handle, int side, int m, int n, const T* a, int lda, const T* x, int incx, \
                                    T* c, int ldc) {                                                                   \
-        return dgmm("cublas" #X "dgmm", handle, side, m, n, a, lda, x, incx, c, ldc);                                 \
+        return dgmm({"cublas" #X "dgmm", handle}, side, m, n, a, lda, x, incx, c, ldc);                               \
     }
 LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE
@@ -249,7 +224,7 @@ LUCID_ALL_TYPES(DEFINE)
 #define DEFINE(X, T)                                                                                               \
     LUCID_CUDA int cublas##X##sbmv_v2(Handle* handle, int fill, int n, int k, const T* alpha, const T* a, int lda, \
                                       const T* x, int incx, const T* beta, T* y, int incy) {                       \
-        return sbmv("cublas" #X "sbmv", handle, fill, n, k, alpha, a, lda, x, incx, beta, y, incy);                \
+        return sbmv({"cublas" #X "sbmv", handle}, fill, n, k, alpha, a, lda, x, incx, beta, y, incy);              \
     }
 LUCID_REAL_TYPES(DEFINE)
 #undef DEFINE
@@ -257,10 +232,10 @@ LUCID_REAL_TYPES(DEFINE)
 // The names of what gives one number have letters of their own.
 #define DEFINE(NAME, T)                                                                               \
     LUCID_CUDA int cublasI##NAME##amax_v2(Handle* handle, int n, const T* x, int incx, int* result) { \
-        return extreme("cublasI" #NAME "amax", handle, n, x, incx, result, true);                     \
+        return extreme({"cublasI" #NAME "amax", handle}, n, x, incx, result, true);                   \
     }                                                                                                 \
     LUCID_CUDA int cublasI##NAME##amin_v2(Handle* handle, int n, const T* x, int incx, int* result) { \
-        return extreme("cublasI" #NAME "amin", handle, n, x, incx, result, false);                    \
+        return extreme({"cublasI" #NAME "amin", handle}, n, x, incx, result, false);                  \
     }
 DEFINE(s, float)
 DEFINE(d, double)
@@ -270,10 +245,10 @@ DEFINE(z, Complex<double>)
 
 #define DEFINE(NAME, T)                                                                                  \
     LUCID_CUDA int cublas##NAME##asum_v2(Handle* handle, int n, const T* x, int incx, Real<T>* result) { \
-        return asum("cublas" #NAME "asum", handle, n, x, incx, result);                                  \
+        return asum({"cublas" #NAME "asum", handle}, n, x, incx, result);                                \
     }                                                                                                    \
     LUCID_CUDA int cublas##NAME##nrm2_v2(Handle* handle, int n, const T* x, int incx, Real<T>* result) { \
-        return nrm2("cublas" #NAME "nrm2", handle, n, x, incx, result);                                  \
+        return nrm2({"cublas" #NAME "nrm2", handle}, n, x, incx, result);                                \
     }
 DEFINE(S, float)
 DEFINE(D, double)
@@ -283,11 +258,11 @@ DEFINE(Dz, Complex<double>)
 
 #define DEFINE(DOT, GER, T, conjugated)                                                                             \
     LUCID_CUDA int cublas##DOT##_v2(Handle* handle, int n, const T* x, int incx, const T* y, int incy, T* result) { \
-        return dot("cublas" #DOT, handle, n, x, incx, y, incy, result, conjugated);                                 \
+        return dot({"cublas" #DOT, handle}, n, x, incx, y, incy, result, conjugated);                               \
     }                                                                                                               \
     LUCID_CUDA int cublas##GER##_v2(Handle* handle, int m, int n, const T* alpha, const T* x, int incx, const T* y, \
                                     int incy, T* a, int lda) {                                                      \
-        return ger("cublas" #GER, handle, m, n, alpha, x, incx, y, incy, a, lda, conjugated);                       \
+        return ger({"cublas" #GER, handle}, m, n, alpha, x, incx, y, incy, a, lda, conjugated);                     \
     }
 DEFINE(Sdot, Sger, float, false)
 DEFINE(Ddot, Dger, double, false)
@@ -298,8 +273,8 @@ DEFINE(Zdotc, Zgerc, Complex<double>, true)
 #undef DEFINE
 
 LUCID_CUDA int cublasCsscal_v2(Handle* handle, int n, const float* alpha, Complex<float>* x, int incx) {
-    return scal("cublasCsscal", handle, n, alpha, x, incx);
+    return scal({"cublasCsscal", handle}, n, alpha, x, incx);
 }
 LUCID_CUDA int cublasZdscal_v2(Handle* handle, int n, const double* alpha, Complex<double>* x, int incx) {
-    return scal("cublasZdscal", handle, n, alpha, x, incx);
+    return scal({"cublasZdscal", handle}, n, alpha, x, incx);
 }
