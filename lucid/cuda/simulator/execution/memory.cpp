@@ -176,14 +176,17 @@ __attribute__((noinline)) void pause() {
     if (signalled()) interrupted = true, stop("interrupted");
 }
 
+// Of an allocation whose range is remembered; false for any other access.
+inline bool moves(uintptr_t address, size_t size, Access access) {
+    if (!recent[address / unit_size % 1024].holds(address, size)) return false;
+    moved[(int)access] += size;
+    if (marking) mark(address, size, access);
+    return true;
+}
+
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
     if (!--patience) pause();
-    if (recent[address / unit_size % 1024].holds(address, size)) {
-        moved[(int)access] += size;
-        if (marking) mark(address, size, access);
-        return;
-    }
-    if (in_stacks(address)) return;
+    if (moves(address, size, access) || in_stacks(address)) return;
     const uintptr_t code = (uintptr_t)return_address - 1 - library->base;
     size_t offset;
     if (dynamic.holds(address, size)) {
@@ -191,11 +194,7 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
     } else if (of_others(address, size, access) || (access == Access::read && library->tables_hold(address, size))) {
-        if (recent[address / unit_size % 1024].holds(address, size)) {
-            moved[(int)access] += size;
-            if (marking) mark(address, size, access);
-        }
-        return;
+        return (void)moves(address, size, access);
     } else {
         refuse(address, size, access, code);
     }
@@ -240,10 +239,10 @@ bool leave_memory(uintptr_t begin, size_t size) {
     return found;
 }
 
-bool block_at(uintptr_t address, Block* found) {
+std::optional<Block> block_at(uintptr_t address) {
     std::lock_guard<std::mutex> guard(table_lock);
     const Block* block = containing(address, 1);
-    return block ? (*found = *block, true) : false;
+    return block ? std::optional<Block>(*block) : std::nullopt;
 }
 
 uint64_t newest_memory() {
@@ -315,17 +314,13 @@ uint64_t moved_bytes(bool stored) { return moved[stored]; }
 
 }  // namespace lucid_simulator
 
-#define LUCID_EXPORT __attribute__((visibility("default")))
-
-extern "C" {
-
 // ---- what the sanitizer calls ----
 
 #define LUCID_ACCESS(name, size)                                    \
-    LUCID_EXPORT void __tsan_##name##read##size(uintptr_t a) {      \
+    LUCID_CUDA void __tsan_##name##read##size(uintptr_t a) {        \
         check(a, size, Access::read, __builtin_return_address(0));  \
     }                                                               \
-    LUCID_EXPORT void __tsan_##name##write##size(uintptr_t a) {     \
+    LUCID_CUDA void __tsan_##name##write##size(uintptr_t a) {       \
         check(a, size, Access::write, __builtin_return_address(0)); \
     }
 LUCID_ACCESS(, 1)
@@ -337,11 +332,10 @@ LUCID_ACCESS(unaligned_, 2)
 LUCID_ACCESS(unaligned_, 4)
 LUCID_ACCESS(unaligned_, 8)
 LUCID_ACCESS(unaligned_, 16)
-LUCID_EXPORT void __tsan_read_range(uintptr_t a, size_t size) {
+LUCID_CUDA void __tsan_read_range(uintptr_t a, size_t size) {
     if (size) check(a, size, Access::read, __builtin_return_address(0));
 }
-LUCID_EXPORT void __tsan_write_range(uintptr_t a, size_t size) {
+LUCID_CUDA void __tsan_write_range(uintptr_t a, size_t size) {
     if (size) check(a, size, Access::write, __builtin_return_address(0));
 }
-LUCID_EXPORT void __tsan_init() {}
-}
+LUCID_CUDA void __tsan_init() {}

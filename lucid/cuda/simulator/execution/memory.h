@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct Block {
 uint64_t use_memory(Block block);
 // Ends the use of all blocks that begin there; false if none does.
 bool leave_memory(uintptr_t begin, size_t size);
-bool block_at(uintptr_t address, Block* found);
+std::optional<Block> block_at(uintptr_t address);
 uint64_t newest_memory();
 
 // While a graph runs on this host thread: what was given out after it was captured is not its memory. Blocks that came

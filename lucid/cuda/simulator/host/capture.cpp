@@ -20,15 +20,11 @@ namespace {
 
 enum Mode { global, thread_local_mode, relaxed };
 
-// How many items of each branch come before.
-using Known = std::vector<size_t>;
-
 struct Branch {
     const void* stream;
     int device;
     bool blocking;
-    size_t items;
-    Known known;
+    Clock known;  // how many items of each branch come before
 };
 
 struct Capture {
@@ -46,7 +42,7 @@ struct Capture {
 
 struct Mark {
     std::weak_ptr<Capture> capture;
-    Known known;
+    Clock known;
 };
 
 namespace {
@@ -103,13 +99,8 @@ int refuse_legacy(const void* stream, const std::string& call) {
 
 void add_branch(const std::shared_ptr<Capture>& capture, void* stream) {
     captures[own(stream)] = capture;
-    capture->branches.push_back({own(stream), device_of(stream), is_blocking(stream), 0, {}});
+    capture->branches.push_back({own(stream), device_of(stream), is_blocking(stream), {}});
     capture->graph.devices.push_back(device_of(stream));
-}
-
-void join(Known& known, const Known& other) {
-    if (known.size() < other.size()) known.resize(other.size());
-    for (size_t i = 0; i < other.size(); ++i) known[i] = std::max(known[i], other[i]);
 }
 
 size_t number_of(const Capture& capture, const Branch& branch) { return (size_t)(&branch - capture.branches.data()); }
@@ -128,9 +119,8 @@ void drop(const std::shared_ptr<Capture>& capture) {
 }
 
 bool is_joined(const Capture& capture) {
-    const Known& known = capture.branches.front().known;
     for (size_t i = 1; i < capture.branches.size(); ++i)
-        if (capture.branches[i].items > (i < known.size() ? known[i] : 0)) return false;
+        if (at(capture.branches[i].known, i) > at(capture.branches.front().known, i)) return false;
     return true;
 }
 
@@ -146,9 +136,7 @@ int submit(void* stream, const std::string& name, const Run& run) {
         if (const auto capture = capture_of(stream)) {
             if (!capture->cause.empty()) return fail_with(stream_capture_invalidated, capture->cause);
             Branch& branch = branch_of(*capture, stream);
-            const size_t number = number_of(*capture, branch);
-            if (branch.known.size() <= number) branch.known.resize(number + 1);
-            branch.known[number] = ++branch.items;
+            advance(branch.known, number_of(*capture, branch));
             record(*capture, branch, run, name, where);
             return success;
         }
@@ -228,6 +216,7 @@ int wait_for(void* stream, const void* event, const std::shared_ptr<Mark>& mark,
 }
 
 int check_asked(void* stream, const std::string& call) {
+    if (const int code = check_stream(stream)) return code;
     if (!active) return success;
     const std::string what = call + lines();
     std::lock_guard<std::mutex> guard(lock);

@@ -1,5 +1,7 @@
 #include "host/extent.h"
 
+#include "host/queue.h"
+
 namespace lucid_simulator {
 
 namespace {
@@ -22,11 +24,9 @@ unsigned Chosen::operator[](uint64_t turn) const {
 
 }  // namespace lucid_simulator
 
-#define LUCID_EXPORT extern "C" __attribute__((visibility("default")))
-
-LUCID_EXPORT void lucid_set_executes(int value) { lucid_simulator::executing = value; }
-LUCID_EXPORT int lucid_executes() { return lucid_simulator::executing; }
-LUCID_EXPORT void lucid_set_blocks(unsigned long long first, unsigned long long last) {
+LUCID_CUDA void lucid_set_executes(int value) { lucid_simulator::executing = value; }
+LUCID_CUDA int lucid_executes() { return lucid_simulator::executing; }
+LUCID_CUDA void lucid_set_blocks(unsigned long long first, unsigned long long last) {
     lucid_simulator::first_blocks = first;
     lucid_simulator::last_blocks = last;
 }

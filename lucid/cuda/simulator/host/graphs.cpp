@@ -122,7 +122,6 @@ LUCID_CUDA int cudaGraphLaunch(void* handle, void* stream) {
 }
 LUCID_CUDA int cudaGraphUpload(void* handle, void* stream) {
     if (!executables.find(handle)) return fail(invalid_value);
-    if (const int code = check_stream(stream)) return code;
     return check_uncapturable(stream, "cudaGraphUpload");
 }
 

@@ -19,8 +19,4 @@ int device_of(const void* stream);
 // Whether it and the legacy default stream wait for each other.
 bool is_blocking(const void* stream);
 
-void add_stream(const Stream* stream);
-// Its memory is kept, so that no other stream gets its handle and a use of it is told. Whether there was such a stream.
-bool remove_stream(const void* stream);
-
 }  // namespace lucid_simulator

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "execution/images.h"
+#include "execution/launch.h"
 #include "execution/memory.h"
 #include "execution/runtime.h"
 #include "host/capture.h"
@@ -25,14 +26,6 @@
 #include "host/state.h"
 
 using namespace lucid_simulator;
-
-extern "C" {
-int lucid_launch(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                 void**);
-const char* lucid_report();
-const char* lucid_fault_library();
-uint64_t lucid_bytes(int stored);
-}
 
 namespace {
 
@@ -132,30 +125,25 @@ void* open_copy(const char* path) {
     return library;
 }
 
-int launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, void* stream,
-           const unsigned char* packed) {
+int launch_kernel(const Instance* instance, dim3 grid, dim3 block, unsigned shared, void* stream,
+                  const unsigned char* packed) {
     {
         std::lock_guard<std::mutex> guard(lock);
         if (Module* module = module_of(instance)) ++module->launches[(size_t)(instance - module->unit->instances)];
         ++counts.launches;
     }
-    size_t size = instance->size;
-    void* buffer[] = {(void*)1, (void*)packed, (void*)2, &size, nullptr};
     const auto work = begin_work(stream, current_device(), instance->name, host_memory_is_awaited());
     const HostMemoryFor shown(work);
     launched_work = orders() ? work : nullptr;
-    const int faulty =
-        lucid_launch(instance, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, nullptr, buffer);
-    counts.bytes_loaded += lucid_bytes(0);
-    counts.bytes_stored += lucid_bytes(1);
-    if (!faulty || (faulty == 1 && was_interrupted())) return success;
-    if (faulty == 3) return fail(launch_failed, lucid_report());
-    const char *report = lucid_report(), *library = lucid_fault_library();
-    std::string words = report;
+    const Outcome outcome = run_launch(instance, grid, block, shared, packed);
+    if (outcome == done || (outcome == stopped && was_interrupted())) return success;
+    if (outcome == raced) return fail(launch_failed, report_of_launch);
+    std::string words = report_of_launch;
     if (python.explain)
-        if (const Answer told = ask([&] { python.explain(report, library ? library : ""); }); told.given)
+        if (const Answer told = ask([&] { python.explain(words.c_str(), fault_library.c_str()); }); told.given)
             words = told.text;
-    return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
+    const int code = outcome == not_launched ? invalid_value : code_of_fault(words);
+    return fail(code, std::string(instance->name) + ": " + words);
 }
 
 }  // namespace
@@ -249,7 +237,7 @@ LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy
     }
     current_device();
     return submit(stream, instance->name, [=, packed = std::move(packed)](void* on) {
-        return launch(instance, {gx, gy, gz}, {bx, by, bz}, shared, on, packed.data());
+        return launch_kernel(instance, {gx, gy, gz}, {bx, by, bz}, shared, on, packed.data());
     });
 }
 

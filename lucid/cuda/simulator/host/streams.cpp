@@ -31,16 +31,22 @@ struct Event {
 };
 
 std::mutex lock;
-std::set<const void*> events;
+// The memory of those that are gone is kept, so that no other gets the handle and a use of it is told.
+std::set<const void*> streams, events;
 
-int check_event(const void* event) {
+int check(const std::set<const void*>& known, const void* handle) {
     std::lock_guard<std::mutex> guard(lock);
-    return events.count(event) ? success : fail(invalid_handle);
+    return known.count(handle) ? success : fail(invalid_handle);
+}
+
+int remove(std::set<const void*>& known, const void* handle) {
+    std::lock_guard<std::mutex> guard(lock);
+    return known.erase(handle) ? success : fail(invalid_handle);
 }
 
 // Before it is asked for, or waited for.
 int check_event_asked(const void* event, const std::string& call) {
-    if (const int code = check_event(event)) return code;
+    if (const int code = check(events, event)) return code;
     if (const int code = check_asked(((const Event*)event)->mark, call)) return code;
     return check_unsafe(call);
 }
@@ -90,6 +96,14 @@ thread_local int found = success;
 
 }  // namespace
 
+bool is_default(const void* stream) { return (uintptr_t)stream <= 2; }
+
+int check_stream(const void* stream) { return is_default(stream) ? success : check(streams, stream); }
+
+int device_of(const void* stream) { return is_default(stream) ? current_device() : ((const Stream*)stream)->device; }
+
+bool is_blocking(const void* stream) { return is_default(stream) || !(((const Stream*)stream)->flags & non_blocking); }
+
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,
               const std::function<void()>& work, bool everywhere) {
     make_context();
@@ -137,7 +151,8 @@ LUCID_CUDA int cudaStreamCreateWithPriority(void** out, unsigned flags, int prio
     make_context();
     Stream* made = new Stream{flags, priority < -5 ? -5 : priority > 0 ? 0 : priority, current_device()};
     stream_made(made, made->device, !(flags & non_blocking));
-    add_stream(made);
+    std::lock_guard<std::mutex> guard(lock);
+    streams.insert(made);
     return *out = made, success;
 }
 LUCID_CUDA int cudaStreamCreate(void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
@@ -158,17 +173,15 @@ LUCID_CUDA int cudaStreamGetPriority(void* stream, int* out) {
 LUCID_CUDA int cudaStreamDestroy(void* stream) {
     if (const int code = check_stream(stream)) return code;
     leave_capture(stream);
-    if (!remove_stream(stream)) return fail(invalid_handle);
+    if (const int code = remove(streams, stream)) return code;
     return stream_gone(stream), success;
 }
 LUCID_CUDA int cudaStreamSynchronize(void* stream) {
-    if (const int code = check_stream(stream)) return code;
     if (const int code = check_asked(stream, "cudaStreamSynchronize")) return code;
     host_waits_for_stream(stream, device_of(stream));
     return waited();
 }
 LUCID_CUDA int cudaStreamQuery(void* stream) {
-    if (const int code = check_stream(stream)) return code;
     if (const int code = check_asked(stream, "cudaStreamQuery")) return code;
     const int device = device_of(stream);
     if (finds_unfinished([=](const Work& work) { return stream_comes_after(stream, device, work); })) return not_ready;
@@ -184,7 +197,6 @@ LUCID_CUDA int cuCtxSynchronize() { return cudaDeviceSynchronize(); }
 
 // A call of the host is made when it is queued, and sees what the copies before it have brought.
 LUCID_CUDA int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), void* data, unsigned) {
-    if (const int code = check_stream(stream)) return code;
     if (const int code = check_uncapturable(stream, "cudaStreamAddCallback")) return code;
     return call_host(stream, [=] { call(stream, success, data); });
 }
@@ -201,12 +213,9 @@ LUCID_CUDA int cudaEventCreateWithFlags(void** out, unsigned flags) {
     return *out = made, success;
 }
 LUCID_CUDA int cudaEventCreate(void** out) { return cudaEventCreateWithFlags(out, 0); }
-LUCID_CUDA int cudaEventDestroy(void* event) {
-    std::lock_guard<std::mutex> guard(lock);
-    return events.erase(event) ? success : fail(invalid_handle);
-}
+LUCID_CUDA int cudaEventDestroy(void* event) { return remove(events, event); }
 LUCID_CUDA int cudaEventRecord(void* event, void* stream) {
-    if (const int code = check_event(event)) return code;
+    if (const int code = check(events, event)) return code;
     if (const int code = check_stream(stream)) return code;
     Event& told = *(Event*)event;
     if (device_of(stream) != told.device) return fail(invalid_handle);
@@ -216,7 +225,7 @@ LUCID_CUDA int cudaEventRecord(void* event, void* stream) {
 }
 LUCID_CUDA int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
     if (const int code = check_stream(stream)) return code;
-    if (const int code = check_event(event)) return code;
+    if (const int code = check(events, event)) return code;
     const Event& told = *(const Event*)event;
     return wait_for(stream, event, told.mark, told.at >= 0);
 }
@@ -233,7 +242,7 @@ LUCID_CUDA int cudaEventSynchronize(void* event) {
 }
 LUCID_CUDA int cudaEventElapsedTime(float* out, void* first, void* second) {
     for (void* event : {first, second}) {
-        if (const int code = check_event(event)) return code;
+        if (const int code = check(events, event)) return code;
         const Event& told = *(const Event*)event;
         if (told.mark) return fail(captured_event);
         if (told.at < 0 || told.flags & no_timing) return fail(invalid_handle);

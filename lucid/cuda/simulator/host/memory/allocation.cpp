@@ -152,9 +152,9 @@ LUCID_CUDA int cudaHostRegister(void* address, size_t size, unsigned) {
 }
 LUCID_CUDA int cudaHostUnregister(void* address) {
     if (const int code = check_unsafe("cudaHostUnregister")) return code;
-    Block block;
-    if (!block_at((uintptr_t)address, &block)) return fail(invalid_value);
-    forget_host_memory(block.begin, block.size);
+    const auto block = block_at((uintptr_t)address);
+    if (!block) return fail(invalid_value);
+    forget_host_memory(block->begin, block->size);
     return leave_memory((uintptr_t)address, 1) ? success : fail(invalid_value);
 }
 
@@ -170,14 +170,14 @@ LUCID_CUDA int cudaPointerGetAttributes(void* out, const void* address) {
         int type, device;
         const void *on_device, *on_host;
     };
-    Block block;
-    if (!block_at((uintptr_t)address, &block)) return *(Attributes*)out = {0, -2, nullptr, address}, success;
-    if (block.device == of_host) return *(Attributes*)out = {1, current_device(), address, address}, success;
+    const auto block = block_at((uintptr_t)address);
+    if (!block) return *(Attributes*)out = {0, -2, nullptr, address}, success;
+    if (block->device == of_host) return *(Attributes*)out = {1, current_device(), address, address}, success;
     std::lock_guard<std::mutex> guard(lock);
     const auto next = chunks.upper_bound((uintptr_t)address);
     const auto* chunk = next == chunks.begin() ? nullptr : &*std::prev(next);
     const bool managed = chunk && (uintptr_t)address - chunk->first < chunk->second.size && chunk->second.managed;
-    return *(Attributes*)out = {managed ? 3 : 2, block.device, address, managed ? address : nullptr}, success;
+    return *(Attributes*)out = {managed ? 3 : 2, block->device, address, managed ? address : nullptr}, success;
 }
 
 // ---- the driver's own pools: each allocation is an ordinary one ----
@@ -190,7 +190,6 @@ Pool* default_pool(int device) {
 }  // namespace
 
 LUCID_CUDA int cudaMallocFromPoolAsync(void** out, size_t size, Pool* pool, void* stream) {
-    if (const int code = check_stream(stream)) return code;
     if (const int code = check_uncapturable(stream, "cudaMallocAsync (the simulator's graphs have none)")) return code;
     if (const int code = allocate(out, size, pool->device, pool)) return code;
     std::lock_guard<std::mutex> guard(lock);
@@ -204,7 +203,6 @@ LUCID_CUDA int cudaMallocAsync(void** out, size_t size, void* stream) {
     return cudaMallocFromPoolAsync(out, size, default_pool(current_device()), stream);
 }
 LUCID_CUDA int cudaFreeAsync(void* address, void* stream) {
-    if (const int code = check_stream(stream)) return code;
     if (const int code = check_uncapturable(stream, "cudaFreeAsync (the simulator's graphs have none)")) return code;
     {
         std::lock_guard<std::mutex> guard(lock);
@@ -227,21 +225,14 @@ LUCID_CUDA int cudaMemPoolTrimTo(Pool* pool, size_t kept) {
     return success;
 }
 LUCID_CUDA int cudaMemPoolGetAttribute(const Pool* pool, int which, uint64_t* out) {
+    // by cudaMemPoolAttr
+    static const std::map<int, uint64_t Pool::*> sizes = {
+        {4, &Pool::threshold}, {5, &Pool::reserved}, {6, &Pool::most_reserved}, {7, &Pool::used}, {8, &Pool::most_used},
+    };
     std::lock_guard<std::mutex> guard(lock);
-    switch (which) {
-        case 4:
-            return *out = pool->threshold, success;
-        case 5:
-            return *out = pool->reserved, success;
-        case 6:
-            return *out = pool->most_reserved, success;
-        case 7:
-            return *out = pool->used, success;
-        case 8:
-            return *out = pool->most_used, success;
-        default:
-            return *(int*)out = 0, success;  // whether memory is used again, which tells nothing here
-    }
+    const auto found = sizes.find(which);
+    if (found == sizes.end()) return *(int*)out = 0, success;  // whether memory is used again, which tells nothing here
+    return *out = pool->*found->second, success;
 }
 LUCID_CUDA int cudaMemPoolSetAttribute(Pool* pool, int which, const uint64_t* value) {
     std::lock_guard<std::mutex> guard(lock);
@@ -278,8 +269,8 @@ LUCID_CUDA void lucid_hand_out(uintptr_t begin, size_t size) {
 }
 
 LUCID_CUDA void lucid_take_back(uintptr_t begin) {
-    Block block;
-    if (!block_at(begin, &block)) return;
+    const auto block = block_at(begin);
+    if (!block) return;
     leave_memory(begin, 1);
-    record_given_back(block);
+    record_given_back(*block);
 }

@@ -14,7 +14,17 @@
 
 namespace lucid_simulator {
 
-using Clock = std::vector<uint64_t>;
+uint64_t at(const Clock& clock, size_t queue) { return queue < clock.size() ? clock[queue] : 0; }
+
+void join(Clock& clock, const Clock& other) {
+    if (clock.size() < other.size()) clock.resize(other.size());
+    for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
+uint64_t advance(Clock& clock, size_t queue) {
+    if (clock.size() <= queue) clock.resize(queue + 1);
+    return ++clock[queue];
+}
 
 struct Work {
     size_t queue;
@@ -49,13 +59,6 @@ std::map<const void*, Clock> marks;                     // of events
 Clock host;
 uint64_t era = 0;                                             // begins anew when numbers of queues are forgotten
 std::unordered_map<uintptr_t, std::vector<Access>> accesses;  // by unit of memory
-
-uint64_t at(const Clock& clock, size_t queue) { return queue < clock.size() ? clock[queue] : 0; }
-
-void join(Clock& clock, const Clock& other) {
-    if (clock.size() < other.size()) clock.resize(other.size());
-    for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
-}
 
 // The legacy default stream is one of each device; another stream is of its own alone, as handles are not reused.
 size_t queue_of(const void* stream, int device) {
@@ -136,8 +139,7 @@ std::shared_ptr<const Work> begin_work(const void* stream, int device, const std
     const Clock clock = before(number);
     Queue& queue = queues[number];
     queue.known = clock;
-    if (queue.known.size() <= number) queue.known.resize(number + 1);
-    const uint64_t time = ++queue.known[number];
+    const uint64_t time = advance(queue.known, number);
     const std::string where = queue.is_default ? "the default stream of device " + std::to_string(queue.device)
                                                : "stream " + std::to_string((uintptr_t)stream);
     return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines, era});

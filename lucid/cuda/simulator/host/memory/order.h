@@ -17,6 +17,13 @@ struct Bits {
     void set(size_t first, size_t count);
 };
 
+// How much of each queue's work is done before something.
+using Clock = std::vector<uint64_t>;
+uint64_t at(const Clock& clock, size_t queue);
+void join(Clock& clock, const Clock& other);
+// One more piece of work of the queue; gives how much that is.
+uint64_t advance(Clock& clock, size_t queue);
+
 struct Work;
 
 // Whether work is ordered: while there are streams beside the default ones, without which all is in one order.
