@@ -55,16 +55,15 @@ struct __nv_bfloat16 {
 
 typedef __half half;
 typedef __nv_bfloat16 nv_bfloat16;
-struct alignas(4) __half2 {
-    __half x, y;
-    __half2() = default;
-    __half2(__half low, __half high) : x(low), y(high) {}
-};
-struct alignas(4) __nv_bfloat162 {
-    __nv_bfloat16 x, y;
-    __nv_bfloat162() = default;
-    __nv_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) : x(low), y(high) {}
-};
+#define LUCID_PAIR(T, Pair)                          \
+    struct alignas(4) Pair {                         \
+        T x, y;                                      \
+        Pair() = default;                            \
+        Pair(T low, T high) : x(low), y(high) {}     \
+    };
+LUCID_PAIR(__half, __half2)
+LUCID_PAIR(__nv_bfloat16, __nv_bfloat162)
+#undef LUCID_PAIR
 typedef __half2 half2;
 typedef __nv_bfloat162 nv_bfloat162;
 
@@ -126,38 +125,26 @@ LUCID_HALF_OPERATORS(__half)
 LUCID_HALF_OPERATORS(__nv_bfloat16)
 #undef LUCID_HALF_OPERATORS
 
-inline float __half2float(__half a) { return (float)a; }
-inline __half __float2half(float a) { return __half(a); }
-inline __half __float2half_rn(float a) { return __half(a); }
-inline __half __double2half(double a) { return __half(a); }
-inline float2 __half22float2(__half2 a) { return {(float)a.x, (float)a.y}; }
-inline __half2 __floats2half2_rn(float a, float b) { return {__half(a), __half(b)}; }
-inline unsigned short __half_as_ushort(__half a) { return lucid_simulator::bits<unsigned short>(a); }
-inline __half __ushort_as_half(unsigned short a) { return lucid_simulator::bits<__half>(a); }
-inline float __bfloat162float(__nv_bfloat16 a) { return (float)a; }
-inline __nv_bfloat16 __float2bfloat16(float a) { return __nv_bfloat16(a); }
-inline __nv_bfloat16 __float2bfloat16_rn(float a) { return __nv_bfloat16(a); }
-inline __nv_bfloat16 __double2bfloat16(double a) { return __nv_bfloat16(a); }
-inline float2 __bfloat1622float2(__nv_bfloat162 a) { return {(float)a.x, (float)a.y}; }
-inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) { return {__nv_bfloat16(a), __nv_bfloat16(b)}; }
-inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 a) { return a.word; }
-inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short a) { return lucid_simulator::bits<__nv_bfloat16>(a); }
-
-inline __half2 __half2half2(__half a) { return {a, a}; }
-inline __half2 __halves2half2(__half a, __half b) { return {a, b}; }
-inline __half2 __float2half2_rn(float a) { return {__half(a), __half(a)}; }
+#define LUCID_HALF_CONVERSIONS(half, T, Pair)                                                        \
+    inline float __##half##2float(T a) { return (float)a; }                                          \
+    inline T __float2##half(float a) { return T(a); }                                                \
+    inline T __float2##half##_rn(float a) { return T(a); }                                           \
+    inline T __double2##half(double a) { return T(a); }                                              \
+    inline unsigned short __##half##_as_ushort(T a) { return lucid_simulator::bits<unsigned short>(a); } \
+    inline T __ushort_as_##half(unsigned short a) { return lucid_simulator::bits<T>(a); }            \
+    inline short __##half##_as_short(T a) { return lucid_simulator::bits<short>(a); }                \
+    inline T __short_as_##half(short a) { return lucid_simulator::bits<T>(a); }                      \
+    inline Pair __##half##2##half##2(T a) { return {a, a}; }                                         \
+    inline Pair __halves2##half##2(T a, T b) { return {a, b}; }                                      \
+    inline Pair __float2##half##2_rn(float a) { return {T(a), T(a)}; }                               \
+    inline Pair __floats2##half##2_rn(float a, float b) { return {T(a), T(b)}; }                     \
+    inline Pair __float22##half##2_rn(float2 a) { return {T(a.x), T(a.y)}; }                         \
+    inline float2 __##half##22float2(Pair a) { return {(float)a.x, (float)a.y}; }
+LUCID_HALF_CONVERSIONS(half, __half, __half2)
+LUCID_HALF_CONVERSIONS(bfloat16, __nv_bfloat16, __nv_bfloat162)
+#undef LUCID_HALF_CONVERSIONS
 inline __half2 make_half2(__half x, __half y) { return {x, y}; }
-inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
-inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
-inline __nv_bfloat162 __float2bfloat162_rn(float a) { return {__nv_bfloat16(a), __nv_bfloat16(a)}; }
 inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-
-inline __half2 __float22half2_rn(float2 a) { return {__half(a.x), __half(a.y)}; }
-inline __nv_bfloat162 __float22bfloat162_rn(float2 a) { return {__nv_bfloat16(a.x), __nv_bfloat16(a.y)}; }
-inline short __half_as_short(__half a) { return (short)__half_as_ushort(a); }
-inline __half __short_as_half(short a) { return __ushort_as_half((unsigned short)a); }
-inline short __bfloat16_as_short(__nv_bfloat16 a) { return (short)a.word; }
-inline __nv_bfloat16 __short_as_bfloat16(short a) { return __ushort_as_bfloat16((unsigned short)a); }
 
 // Of pairs: of their parts.
 #define LUCID_OF_PAIR(Pair, name) \
@@ -171,6 +158,13 @@ inline __nv_bfloat16 __short_as_bfloat16(short a) { return __ushort_as_bfloat16(
     inline Pair __h##name##2(Pair a, Pair b) { return {T(float(a.x sign b.x)), T(float(a.y sign b.y))}; }   \
     inline bool __hb##name##2(Pair a, Pair b) { return a.x sign b.x && a.y sign b.y; }                      \
     inline bool operator sign(Pair a, Pair b) { return __hb##name##2(a, b); }
+#define LUCID_ALL_COMPARED(T, Pair) \
+    LUCID_COMPARED(T, Pair, eq, ==) \
+    LUCID_COMPARED(T, Pair, ne, !=) \
+    LUCID_COMPARED(T, Pair, lt, <)  \
+    LUCID_COMPARED(T, Pair, le, <=) \
+    LUCID_COMPARED(T, Pair, gt, >)  \
+    LUCID_COMPARED(T, Pair, ge, >=)
 #define LUCID_OF_EITHER_PAIR(T, Pair)                                                                \
     LUCID_OF_PAIRS(Pair, __hadd)                                                                     \
     LUCID_OF_PAIRS(Pair, __hsub)                                                                     \
@@ -218,18 +212,9 @@ inline __nv_bfloat16 __short_as_bfloat16(short a) { return __ushort_as_bfloat16(
     inline Pair __lowhigh2highlow(Pair a) { return {a.y, a.x}; }
 LUCID_OF_EITHER_PAIR(half, __half2)
 LUCID_OF_EITHER_PAIR(bfloat16, __nv_bfloat162)
-LUCID_COMPARED(__half, __half2, eq, ==)
-LUCID_COMPARED(__half, __half2, ne, !=)
-LUCID_COMPARED(__half, __half2, lt, <)
-LUCID_COMPARED(__half, __half2, le, <=)
-LUCID_COMPARED(__half, __half2, gt, >)
-LUCID_COMPARED(__half, __half2, ge, >=)
-LUCID_COMPARED(__nv_bfloat16, __nv_bfloat162, eq, ==)
-LUCID_COMPARED(__nv_bfloat16, __nv_bfloat162, ne, !=)
-LUCID_COMPARED(__nv_bfloat16, __nv_bfloat162, lt, <)
-LUCID_COMPARED(__nv_bfloat16, __nv_bfloat162, le, <=)
-LUCID_COMPARED(__nv_bfloat16, __nv_bfloat162, gt, >)
-LUCID_COMPARED(__nv_bfloat16, __nv_bfloat162, ge, >=)
+LUCID_ALL_COMPARED(__half, __half2)
+LUCID_ALL_COMPARED(__nv_bfloat16, __nv_bfloat162)
+#undef LUCID_ALL_COMPARED
 #undef LUCID_COMPARED
 #undef LUCID_EACH
 #undef LUCID_OF_EITHER_PAIR
