@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ctypes
     from types import ModuleType
 
 
@@ -25,12 +25,7 @@ class Blocks:
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._divide = library.lucid_divide
-        self._hand_out = library.lucid_hand_out
-        self._take_back = library.lucid_take_back
-        for function in (self._divide, self._take_back):
-            function.restype, function.argtypes = None, [ctypes.c_size_t]
-        self._hand_out.restype, self._hand_out.argtypes = None, [ctypes.c_size_t, ctypes.c_size_t]
+        self._library = library
         # by how much what the calling thread asks a pool for is larger than what it wants
         self._added = threading.local()
 
@@ -66,11 +61,11 @@ class Blocks:
 
     def _allocated(self, **event: int) -> None:
         if event["mem_ptr"]:
-            self._divide(event["mem_ptr"])
+            self._library.lucid_divide(event["mem_ptr"])
 
     def _handed_out(self, **event: int) -> None:
         if event["mem_ptr"]:
-            self._hand_out(event["mem_ptr"], event["size"] - getattr(self._added, "bytes", 0))
+            self._library.lucid_hand_out(event["mem_ptr"], event["size"] - getattr(self._added, "bytes", 0))
 
     def _taken_back(self, **event: int) -> None:
-        self._take_back(event["mem_ptr"])
+        self._library.lucid_take_back(event["mem_ptr"])

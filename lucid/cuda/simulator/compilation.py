@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
-from lucid.cuda.simulator.source.declarations import marked, symbols
+from lucid.cuda.simulator.source.declarations import NO_CODE, marked, symbols
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -82,7 +82,6 @@ _PLAIN_SHARED = 48 << 10
 _AROUND_SHARED = 128  # bytes that LUCID_SHARED adds
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
 _LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
-_NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
 _FUNCTION = re.compile(
     r"\b__device__\b[^(){};=]{0,999}?\b(?!operator\b|alignas\b|decltype\b|__\w+__\b)(\w+)[ \t]*\([^;{}]{0,999}[;{]"
 )
@@ -174,9 +173,9 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
     lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
     bounds = _bounds(_code(text))
-    if most := [bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0) for name in kernels]:
-        if any(most):
-            lines += [f'extern "C" {{ {_EXPORTED} unsigned lucid_most_threads[] = {{{str(most)[1:-1]}}}; }}', ""]
+    most = [bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0) for name in kernels]
+    if any(most):
+        lines += [f'extern "C" {{ {_EXPORTED} unsigned lucid_most_threads[] = {{{str(most)[1:-1]}}}; }}', ""]
     if one_block:
         lines += [f'extern "C" {{ {_EXPORTED} bool lucid_one_block = true; }}', ""]
     return "\n".join(lines)
@@ -208,7 +207,7 @@ def _declared_names() -> set[str]:
 
 def _code(text: str) -> str:
     """Return a source without its comments and literals, except for that of a linkage."""
-    return _NO_CODE.sub(lambda match: match[0] if match[0] == '"C"' else " ", text)
+    return NO_CODE.sub(lambda match: match[0] if match[0] == '"C"' else " ", text)
 
 
 def _plain_kernels(text: str) -> list[str]:
