@@ -26,8 +26,6 @@ using namespace lucid_simulator;
 
 namespace {
 
-constexpr size_t unit_size = 512;
-
 std::mutex table_lock;
 std::map<uintptr_t, Block> table;
 // The last blocks that there were, the newest first.
@@ -83,7 +81,7 @@ std::string nearest(uintptr_t address, bool all) {
 
 bool remember(const Range& range, uintptr_t address, size_t size) {
     if (!range.holds(address, size)) return false;
-    recent[address / unit_size % 1024] = range;
+    recent[address / unit_bytes % 1024] = range;
     return true;
 }
 
@@ -157,10 +155,10 @@ uintptr_t marked_unit[1024];
 
 void mark(uintptr_t address, size_t size, Access access) {
     for (const uintptr_t end = address + size; address < end;) {
-        const uintptr_t unit = address / unit_size, slot = unit % 1024;
+        const uintptr_t unit = address / unit_bytes, slot = unit % 1024;
         if (marked_unit[slot] != unit) marked_unit[slot] = unit, marks_of[slot] = &marked[unit];
-        const size_t count = std::min(end, (unit + 1) * unit_size) - address;
-        marks_of[slot]->bits[(int)access].set(address % unit_size, count);
+        const size_t count = std::min(end, (unit + 1) * unit_bytes) - address;
+        marks_of[slot]->bits[(int)access].set(address % unit_bytes, count);
         address += count;
     }
 }
@@ -178,7 +176,7 @@ __attribute__((noinline)) void pause() {
 
 // Of an allocation whose range is remembered; false for any other access.
 inline bool moves(uintptr_t address, size_t size, Access access) {
-    if (!recent[address / unit_size % 1024].holds(address, size)) return false;
+    if (!recent[address / unit_bytes % 1024].holds(address, size)) return false;
     moved[(int)access] += size;
     if (marking) mark(address, size, access);
     return true;

@@ -55,6 +55,8 @@ class MemoryOfGraph {
     static bool use_again(const Block& block);
     static void leave_again(uintptr_t begin);
 };
+// Makes bytes of a device zeros; where they are many, the host gets their memory back.
+void clear(uintptr_t begin, size_t size);
 // What is wrong with an access from a device; "" if it lies in a block that the device may reach.
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device);
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);

@@ -124,6 +124,13 @@ bool is_joined(const Capture& capture) {
     return true;
 }
 
+int refuse_where(const std::function<bool(const Capture&)>& holds, const std::string& call) {
+    if (!active) return success;
+    const std::string what = call + lines();
+    std::lock_guard<std::mutex> guard(lock);
+    return refuse(captures_where(holds), stream_capture_unsupported, what);
+}
+
 }  // namespace
 
 int submit(void* stream, const std::string& name, const Run& run) {
@@ -234,24 +241,20 @@ int check_asked(const std::shared_ptr<Mark>& mark, const std::string& call) {
 }
 
 int check_device_asked(int device, const std::string& call) {
-    if (!active) return success;
-    const std::string what = call + lines();
-    std::lock_guard<std::mutex> guard(lock);
-    return refuse(captures_where([device](const Capture& capture) {
-                      return std::any_of(capture.branches.begin(), capture.branches.end(),
-                                         [device](const Branch& branch) { return branch.device == device; });
-                  }),
-                  stream_capture_unsupported, what);
+    return refuse_where(
+        [device](const Capture& capture) {
+            return std::any_of(capture.branches.begin(), capture.branches.end(),
+                               [device](const Branch& branch) { return branch.device == device; });
+        },
+        call);
 }
 
 int check_unsafe(const std::string& call) {
-    if (!active) return success;
-    const std::string what = call + lines();
-    std::lock_guard<std::mutex> guard(lock);
-    return refuse(captures_where([](const Capture& capture) {
-                      return capture.mode == global || (capture.mode == thread_local_mode && is_of_thread(capture));
-                  }),
-                  stream_capture_unsupported, what);
+    return refuse_where(
+        [](const Capture& capture) {
+            return capture.mode == global || (capture.mode == thread_local_mode && is_of_thread(capture));
+        },
+        call);
 }
 
 int check_uncapturable(void* stream, const std::string& call) {

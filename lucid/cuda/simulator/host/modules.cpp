@@ -109,8 +109,6 @@ int pack(const Instance* instance, void** parameters, unsigned char* packed) {
     return success;
 }
 
-const Unit* unit_of(void* library) { return library ? (const Unit*)dlsym(library, "lucid_unit") : nullptr; }
-
 // The system loads a file once, and each module has variables of its own.
 void* open_copy(const char* path) {
     namespace files = std::filesystem;
@@ -161,7 +159,7 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
         const char* why = dlerror();
         return fail(invalid_image, why ? why : "the folder for temporary files cannot be written");
     }
-    const Unit* unit = unit_of(library);
+    const Unit* unit = (const Unit*)dlsym(library, "lucid_unit");
     if (python.load && !ask([&] { python.load(path, unit); }).given) return fail(invalid_image, "interrupted");
     Module* made = new Module{library,
                               unit,
@@ -243,15 +241,13 @@ LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy
 
 LUCID_CUDA int cuLaunchCooperativeKernel(const Instance* instance, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                          unsigned by, unsigned bz, unsigned shared, void* stream, void** parameters) {
-    bool one_block;
+    bool one_block = gx == 1 && gy == 1 && gz == 1;
     {
         std::lock_guard<std::mutex> guard(lock);
         const Module* module = module_of(instance);
-        one_block = module && module->one_block;
+        one_block |= module && module->one_block;
     }
     if (one_block) return cuLaunchKernel(instance, 1, 1, 1, bx, by, bz, shared, stream, parameters, nullptr);
-    if (gx == 1 && gy == 1 && gz == 1)
-        return cuLaunchKernel(instance, gx, gy, gz, bx, by, bz, shared, stream, parameters, nullptr);
     return fail(not_supported, "the simulator runs one block after another: no kernel can wait for other blocks");
 }
 

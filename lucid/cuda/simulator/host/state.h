@@ -39,7 +39,6 @@ enum Status : int {
     stream_capture_implicit = 906,
     captured_event = 907,
     stream_capture_wrong_thread = 908,
-    unknown_error = 999,
 };
 
 // Keeps the code for cudaGetLastError, and the words for the text of the error; returns the code.

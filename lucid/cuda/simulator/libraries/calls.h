@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libraries/numbers.h"
@@ -77,6 +79,12 @@ template <class T> struct Matrix {
 template <class T> Matrix(T*, int, int, int) -> Matrix<T>;
 template <class T> Matrix(T*, int, int, int, long long) -> Matrix<T>;
 
+// Of which op() of BLAS has that many rows and columns.
+template <class T> Matrix<T> stored(T* data, int operation, int rows, int columns, int line, long long step = 0) {
+    if (operation) std::swap(rows, columns);
+    return {data, rows, columns, line, step};
+}
+
 // A matrix as op() of BLAS shows it to a product, in the type of the sums.
 template <class T> struct Operand {
     const T* data;
@@ -148,6 +156,14 @@ class Ranges {
     bool once = true;
 };
 inline bool touch(const Ranges& found) { return touch(found.list()); }
+
+// The numbers from 0 on, stably sorted by `less` of two of them.
+template <class Less> std::vector<int> order_of(int64_t count, const Less& less) {
+    std::vector<int> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), less);
+    return order;
+}
 
 // A factor in memory of the host is read when the call is made, one in memory of the device when the work runs.
 template <class T> struct Factor {

@@ -27,10 +27,8 @@ template <class S, class T, class C> struct Product {
         : left_operation(left_operation),
           right_operation(right_operation),
           depth(depth),
-          left(left_operation ? Matrix<const T>{a, depth, rows, a_line, a_step}
-                              : Matrix<const T>{a, rows, depth, a_line, a_step}),
-          right(right_operation ? Matrix<const T>{b, columns, depth, b_line, b_step}
-                                : Matrix<const T>{b, depth, columns, b_line, b_step}),
+          left(stored(a, left_operation, rows, depth, a_line, a_step)),
+          right(stored(b, right_operation, depth, columns, b_line, b_step)),
           out{c, rows, columns, c_line, c_step} {}
 
     void check(Call& call, int count) const {

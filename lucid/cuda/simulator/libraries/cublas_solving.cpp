@@ -6,24 +6,25 @@
 namespace lucid_simulator {
 namespace {
 
+template <class T> Matrix<T> square(T* data, int n, int line) { return {data, n, n, line}; }
+
 // B = alpha op(A)^-1 B, or alpha B op(A)^-1, of a triangular A
 template <class T> struct Triangular {
-    int side, fill, operation;
-    bool with_ones;
+    int side, fill, operation, diagonal;
     Matrix<const T> a;
     Matrix<T> b;
 
-    Triangular(int side, int fill, int operation, int diagonal, int m, int n, const T* a_at, int lda, T* b_at, int ldb)
+    Triangular(int side, int fill, int operation, int diagonal, int m, int n, const T* a, int lda, T* b, int ldb)
         : side(side),
           fill(fill),
           operation(operation),
-          with_ones(diagonal),
-          a{a_at, side == at_left ? m : n, side == at_left ? m : n, lda},
-          b{b_at, m, n, ldb} {}
+          diagonal(diagonal),
+          a(square(a, side == at_left ? m : n, lda)),
+          b{b, m, n, ldb} {}
 
     void check(Call& call) const {
         call.expect(side == at_left || side == at_right).expect(fill == lower || fill == upper);
-        call.expect_operation(operation).expect(a).expect(b);
+        call.expect(diagonal == 0 || diagonal == 1).expect_operation(operation).expect(a).expect(b);
     }
 
     void solve(const Matrix<const T>& a, const Matrix<T>& b, T alpha) const {
@@ -36,10 +37,10 @@ template <class T> struct Triangular {
         const bool from_top = (fill == lower) == ((operation == plain) == (side == at_left));
         if (side == at_left)
             for (int j = 0; j < b.columns; ++j)
-                substitute(b.rows, factors, from_top, with_ones, [&](int i) -> T& { return b(i, j); });
+                substitute(b.rows, factors, from_top, diagonal, [&](int i) -> T& { return b(i, j); });
         else
             for (int i = 0; i < b.rows; ++i)
-                substitute(b.columns, factors, from_top, with_ones, [&](int j) -> T& { return b(i, j); });
+                substitute(b.columns, factors, from_top, diagonal, [&](int j) -> T& { return b(i, j); });
     }
 };
 
@@ -47,11 +48,10 @@ template <class T>
 int trsm(Call call, int side, int fill, int operation, int diagonal, int m, int n, const T* alpha_at, const T* a,
          int lda, T* b, int ldb) {
     const Triangular<T> system(side, fill, operation, diagonal, m, n, a, lda, b, ldb);
-    call.expect(diagonal == 0 || diagonal == 1);
     system.check(call);
     const Factor<T> alpha = call.factor(alpha_at);
     if (call.answer() || !m || !n) return call.answer();
-    if (!alpha.surely(0)) call.triangle(system.a, fill, false, system.with_ones);
+    if (!alpha.surely(0)) call.triangle(system.a, fill, false, diagonal);
     call.writes(system.b);
     return call.run([=] { system.solve(system.a, system.b, alpha.get()); });
 }
@@ -60,8 +60,7 @@ template <class T>
 int trsm_each(Call call, int side, int fill, int operation, int diagonal, int m, int n, const T* alpha_at,
               const T* const* a, int lda, T* const* b, int ldb, int count) {
     const Triangular<T> system(side, fill, operation, diagonal, m, n, nullptr, lda, nullptr, ldb);
-    call.expect(diagonal == 0 || diagonal == 1).expect(count >= 0);
-    system.check(call);
+    system.check(call.expect(count >= 0));
     const Factor<T> alpha = call.factor(alpha_at);
     if (call.answer() || !m || !n || !count) return call.answer();
     call.reads(Vector{a, count}).reads(Vector{b, count});
@@ -72,7 +71,7 @@ int trsm_each(Call call, int side, int fill, int operation, int diagonal, int m,
             Matrix<T> right = system.b;
             left.data = a[i], right.data = b[i];
             Ranges found;
-            if (!(factor == T(0))) found.triangle(left, fill, false, system.with_ones);
+            if (!(factor == T(0))) found.triangle(left, fill, false, diagonal);
             if (!touch(found.writes(right))) return;
             system.solve(left, right, factor);
         }
@@ -81,10 +80,9 @@ int trsm_each(Call call, int side, int fill, int operation, int diagonal, int m,
 
 // C = alpha op(A) op(A)^T + beta C, one triangle of it
 template <class T>
-int syrk(Call call, int fill, int operation, int n, int k, const T* alpha_at, const T* a_at, int lda, const T* beta_at,
-         T* c_at, int ldc) {
-    const Matrix<const T> a{a_at, operation ? k : n, operation ? n : k, lda};
-    const Matrix<T> c{c_at, n, n, ldc};
+int syrk(Call call, int fill, int operation, int k, const T* alpha_at, Matrix<const T> a, const T* beta_at,
+         Matrix<T> c) {
+    const int n = c.rows;
     call.expect(fill == lower || fill == upper).expect_operation(operation).expect(a).expect(c);
     call.expect(operation != adjoint || !is_complex<T>);
     const Factor<T> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
@@ -103,8 +101,6 @@ int syrk(Call call, int fill, int operation, int n, int k, const T* alpha_at, co
         product<T>(n, n, terms, left, [&](int p, int j) { return left(j, p); }, store);
     });
 }
-
-template <class T> Matrix<T> square(T* data, int n, int line) { return {data, n, n, line}; }
 
 template <class T> int getrf(Call call, int n, T* const* a, int lda, int* pivots, int* info, int count) {
     call.expect(square<T>(nullptr, n, lda)).expect(count >= 0);
@@ -173,8 +169,8 @@ int getri(Call call, int n, const T* const* a, int lda, const int* pivots, T* co
 }
 
 // One triangle of a matrix, from its columns without gaps or to them.
-template <class T> int pack(Call call, int fill, int n, T* packed, T* matrix_at, int line, bool packs) {
-    const Matrix<T> matrix = square(matrix_at, n, line);
+template <class T> int pack(Call call, int fill, T* packed, Matrix<T> matrix, bool packs) {
+    const int n = matrix.rows;
     call.expect(fill == lower || fill == upper).expect(matrix);
     if (call.answer() || !n) return call.answer();
     const Vector all{packed, (ptrdiff_t)n * (n + 1) / 2};
@@ -205,7 +201,8 @@ using namespace lucid_simulator;
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##syrk_v2(Handle* handle, int fill, int trans, int n, int k, const T* alpha, const T* a,  \
                                       int lda, const T* beta, T* c, int ldc) {                                        \
-        return syrk({"cublas" #X "syrk", handle}, fill, trans, n, k, alpha, a, lda, beta, c, ldc);                    \
+        return syrk({"cublas" #X "syrk", handle}, fill, trans, k, alpha, stored(a, trans, n, k, lda), beta,           \
+                    square(c, n, ldc));                                                                               \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getrfBatched(Handle* handle, int n, T* const* a, int lda, int* pivots, int* info,       \
                                            int count) {                                                               \
@@ -224,10 +221,10 @@ LUCID_ALL_TYPES(DEFINE)
 
 #define DEFINE(X, T)                                                                                   \
     LUCID_CUDA int cublas##X##tpttr(Handle* handle, int fill, int n, const T* packed, T* a, int lda) { \
-        return pack({"cublas" #X "tpttr", handle}, fill, n, (T*)packed, a, lda, false);                \
+        return pack({"cublas" #X "tpttr", handle}, fill, (T*)packed, square(a, n, lda), false);        \
     }                                                                                                  \
     LUCID_CUDA int cublas##X##trttp(Handle* handle, int fill, int n, const T* a, int lda, T* packed) { \
-        return pack({"cublas" #X "trttp", handle}, fill, n, packed, (T*)a, lda, true);                 \
+        return pack({"cublas" #X "trttp", handle}, fill, packed, square((T*)a, n, lda), true);         \
     }
 LUCID_REAL_TYPES(DEFINE)
 #undef DEFINE

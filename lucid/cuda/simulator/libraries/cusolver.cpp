@@ -25,30 +25,25 @@ template <class T> void destroy(const Matrix<T>& x) {
         for (int i = 0; i < x.rows; ++i) x(i, j) = T(not_a_number<T>);
 }
 
-template <class T> int getrf(Call call, int m, int n, T* a_at, int lda, T* work, int* pivots, int* info) {
-    const Matrix<T> a{a_at, m, n, lda};
-    call.expect(a).scratch(work, std::max(1, m * n), std::max(1, m * n)).tells(info).writes(a);
-    if (pivots) call.writes(Vector{pivots, std::min(m, n)});
+template <class T> int getrf(Call call, Matrix<T> a, T* work, int* pivots, int* info) {
+    const int size = std::max(1, a.rows * a.columns);
+    call.expect(a).scratch(work, size, size).tells(info).writes(a);
+    if (pivots) call.writes(Vector{pivots, std::min(a.rows, a.columns)});
     return call.run([=] { *info = factorise(a, pivots); });
 }
 
-template <class T>
-int getrs(Call call, int operation, int n, int columns, const T* a_at, int lda, const int* pivots, T* b_at, int ldb,
-          int* info) {
-    const Matrix<const T> a{a_at, n, n, lda};
-    const Matrix<T> b{b_at, n, columns, ldb};
+template <class T> int getrs(Call call, int operation, Matrix<const T> a, const int* pivots, Matrix<T> b, int* info) {
     call.expect_operation(operation).expect(a).expect(b).tells(info).reads(a).writes(b);
-    if (pivots) call.reads(Vector{pivots, n});
+    if (pivots) call.reads(Vector{pivots, a.rows});
     return call.run([=] {
         *info = 0;
-        for (int j = 0; are_rows(pivots, n) && j < columns; ++j)
+        for (int j = 0; are_rows(pivots, a.rows) && j < b.columns; ++j)
             solve_factorised(a, pivots, operation, [&](int r) -> T& { return b(r, j); });
     });
 }
 
-template <class T> int potrf(Call call, int fill, int n, T* a_at, int lda, T* work, int size, int* info) {
-    const Matrix<T> a{a_at, n, n, lda};
-    call.expect(fill == lower || fill == upper).expect(a).scratch(work, std::max(1, n), size).tells(info);
+template <class T> int potrf(Call call, int fill, Matrix<T> a, T* work, int size, int* info) {
+    call.expect(fill == lower || fill == upper).expect(a).scratch(work, std::max(1, a.rows), size).tells(info);
     call.triangle(a, fill, true);
     return call.run([=] { *info = cholesky(a, fill); });
 }
@@ -66,9 +61,9 @@ template <class T> int potrf_each(Call call, int fill, int n, T* const* a, int l
     });
 }
 
-template <class T> int geqrf(Call call, int m, int n, T* a_at, int lda, T* tau, T* work, int size, int* info) {
-    const Matrix<T> a{a_at, m, n, lda};
-    call.expect(a).scratch(work, std::max(1, n), size).tells(info).writes(a).writes(Vector{tau, std::min(m, n)});
+template <class T> int geqrf(Call call, Matrix<T> a, T* tau, T* work, int size, int* info) {
+    call.expect(a).scratch(work, std::max(1, a.columns), size).tells(info).writes(a);
+    call.writes(Vector{tau, std::min(a.rows, a.columns)});
     return call.run([=] {
         reflections(a, tau);
         *info = 0;
@@ -202,18 +197,19 @@ LUCID_CUDA int cusolverDnDestroySyevjInfo(void* settings) { return drop_settings
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##getrf(Handle* handle, int m, int n, T* a, int lda, T* work, int* pivots,            \
                                         int* info) {                                                                  \
-        return getrf({"cusolverDn" #X "getrf", handle}, m, n, a, lda, work, pivots, info);                            \
+        return getrf({"cusolverDn" #X "getrf", handle}, Matrix{a, m, n, lda}, work, pivots, info);                    \
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##getrs(Handle* handle, int trans, int n, int columns, const T* a, int lda,           \
                                         const int* pivots, T* b, int ldb, int* info) {                                \
-        return getrs({"cusolverDn" #X "getrs", handle}, trans, n, columns, a, lda, pivots, b, ldb, info);             \
+        return getrs({"cusolverDn" #X "getrs", handle}, trans, Matrix{a, n, n, lda}, pivots,                          \
+                     Matrix{b, n, columns, ldb}, info);                                                               \
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##potrf_bufferSize(Handle*, int, int n, T*, int, int* size) {                         \
         return workspace_of(size, n);                                                                                 \
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##potrf(Handle* handle, int fill, int n, T* a, int lda, T* work, int size,            \
                                         int* info) {                                                                  \
-        return potrf({"cusolverDn" #X "potrf", handle}, fill, n, a, lda, work, size, info);                           \
+        return potrf({"cusolverDn" #X "potrf", handle}, fill, Matrix{a, n, n, lda}, work, size, info);                \
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##potrfBatched(Handle* handle, int fill, int n, T** a, int lda, int* info,            \
                                                int count) {                                                           \
@@ -224,7 +220,7 @@ LUCID_CUDA int cusolverDnDestroySyevjInfo(void* settings) { return drop_settings
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##geqrf(Handle* handle, int m, int n, T* a, int lda, T* tau, T* work, int size,       \
                                         int* info) {                                                                  \
-        return geqrf({"cusolverDn" #X "geqrf", handle}, m, n, a, lda, tau, work, size, info);                         \
+        return geqrf({"cusolverDn" #X "geqrf", handle}, Matrix{a, m, n, lda}, tau, work, size, info);                 \
     }                                                                                                                 \
     LUCID_CUDA int cusolverDn##X##gesvd_bufferSize(Handle*, int m, int n, int* size) {                                \
         return workspace_of(size, (long long)m * n);                                                                  \

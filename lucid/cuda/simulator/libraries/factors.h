@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "libraries/calls.h"
@@ -17,6 +16,19 @@ template <class T> T imaginary_part(T) { return 0; }
 template <class R> R imaginary_part(Complex<R> x) { return x.imaginary; }
 template <class T> Real<T> size_of(T x) { return std::hypot(real_part(x), imaginary_part(x)); }
 template <class T> T times(T x, Real<T> factor) { return x * T(factor); }
+
+// Of a column.
+template <class T> Real<T> length(const Matrix<T>& x, int j, int first_row = 0) {
+    Real<T> size = 0;
+    for (int i = first_row; i < x.rows; ++i) size = std::hypot(size, size_of(x(i, j)));
+    return size;
+}
+// The product of a column's conjugates and another's elements.
+template <class T> T product_of(const Matrix<T>& x, int p, int q) {
+    T sum = 0;
+    for (int i = 0; i < x.rows; ++i) sum = sum + conjugate(x(i, p)) * x(i, q);
+    return sum;
+}
 
 template <class T> constexpr Real<T> not_a_number = std::numeric_limits<Real<T>>::quiet_NaN();
 
@@ -54,8 +66,7 @@ template <class T> void reflect(const Matrix<const T>& vectors, int k, T factor,
 template <class T> void reflections(const Matrix<T>& a, T* tau) {
     const Matrix<const T> vectors{a.data, a.rows, a.columns, a.line};
     for (int k = 0; k < std::min(a.rows, a.columns); ++k) {
-        Real<T> rest = 0;
-        for (int i = k + 1; i < a.rows; ++i) rest = std::hypot(rest, size_of(a(i, k)));
+        const Real<T> rest = length(a, k, k + 1);
         const T top = a(k, k);
         tau[k] = 0;
         if (rest == 0 && imaginary_part(top) == 0) continue;
@@ -142,9 +153,7 @@ template <class T> int hermitian(const Matrix<T>& a, int fill, Real<T>* values, 
                 rotation.turn(v, p, q);
             }
     }
-    std::vector<int> order(n);
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int i, int j) { return real_part(x(i, i)) < real_part(x(j, j)); });
+    const auto order = order_of(n, [&](int i, int j) { return real_part(x(i, i)) < real_part(x(j, j)); });
     vectors.clear();
     for (int j = 0; j < n; ++j) {
         values[j] = real_part(x(order[j], order[j]));
@@ -160,12 +169,10 @@ template <class T> void complete(const Matrix<T>& u, int count) {
         Real<T> size = 0;
         for (int pass = 0; pass < 2; ++pass) {  // the second takes what rounding left in the first
             for (int k = 0; k < j; ++k) {
-                T along = 0;
-                for (int i = 0; i < u.rows; ++i) along = along + conjugate(u(i, k)) * u(i, j);
+                const T along = product_of(u, k, j);
                 for (int i = 0; i < u.rows; ++i) u(i, j) = u(i, j) - u(i, k) * along;
             }
-            size = 0;
-            for (int i = 0; i < u.rows; ++i) size = std::hypot(size, size_of(u(i, j)));
+            size = length(u, j);
             // nearly within the others: the next unit vector is farther away
             if (size * size * (2 * u.rows) < 1) break;
             for (int i = 0; i < u.rows; ++i) u(i, j) = times(u(i, j), 1 / size);
@@ -187,11 +194,9 @@ template <class T> struct Singular {
             for (int i = 0; i < rows; ++i) x(i, j) = at(i, j);
         const int scale = scaled(x);
         turn(x, w);
-        std::vector<int> order(columns);
-        std::iota(order.begin(), order.end(), 0);
         std::vector<Real<T>> sizes(columns);
         for (int j = 0; j < columns; ++j) sizes[j] = length(x, j);
-        std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return sizes[i] > sizes[j]; });
+        const auto order = order_of(columns, [&](int i, int j) { return sizes[i] > sizes[j]; });
         const Matrix<T> out{u.data(), rows, rows, rows};
         int rank = 0;
         for (int j = 0; j < columns; ++j) {
@@ -221,11 +226,6 @@ template <class T> struct Singular {
             for (int i = 0; i < x.rows; ++i) x(i, j) = times(x(i, j), std::ldexp(Real<T>(1), -scale));
         return scale;
     }
-    static Real<T> length(const Matrix<T>& x, int j) {
-        Real<T> size = 0;
-        for (int i = 0; i < x.rows; ++i) size = std::hypot(size, size_of(x(i, j)));
-        return size;
-    }
     // Makes all columns of x orthogonal to each other, and turns those of w likewise.
     void turn(const Matrix<T>& x, const Matrix<T>& w) {
         const Real<T> limit = std::numeric_limits<Real<T>>::epsilon();
@@ -239,8 +239,7 @@ template <class T> struct Singular {
                     const Real<T> first = length(x, p), second = length(x, q);
                     // what rounding left of a column of zeros has any direction
                     if (std::min(first, second) <= limit * total) continue;
-                    T along = 0;
-                    for (int i = 0; i < x.rows; ++i) along = along + conjugate(x(i, p)) * x(i, q);
+                    const T along = product_of(x, p, q);
                     if (size_of(along) <= limit * first * second * x.rows) continue;
                     ++left;
                     const Rotation<T> rotation(along, first * first, second * second);

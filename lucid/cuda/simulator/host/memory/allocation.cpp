@@ -1,7 +1,5 @@
 // cudaMalloc and its like. What CuPy's pool hands out of an allocation is a block of its own: the pool tells of it by
 // lucid_hand_out and lucid_take_back, and from then on nothing may touch what lies between blocks.
-#include "host/memory/allocation.h"
-
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -23,7 +21,6 @@ namespace lucid_simulator {
 namespace {
 
 constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
-constexpr size_t unit = 512;
 // What is at least so large begins as zeros, and takes the host's memory only where it is written to.
 constexpr size_t sparse = 1 << 27;
 
@@ -63,17 +60,17 @@ int allocate(void** out, size_t size, int device, Pool* pool = nullptr, bool man
     if (!size) return success;
     std::lock_guard<std::mutex> guard(lock);
     if (device != of_host && held[device] + size > capacity()) return fail(no_memory);
-    const size_t whole = (size + unit - 1) / unit * unit + 2 * unit;
+    const size_t whole = (size + unit_bytes - 1) / unit_bytes * unit_bytes + 2 * unit_bytes;
     const bool maps = size >= sparse;
     void* storage =
         maps ? mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-             : aligned_alloc(unit, whole);
+             : aligned_alloc(unit_bytes, whole);
     if (!storage || storage == MAP_FAILED) return fail(no_memory);
     if (maps)
         madvise(storage, whole, MADV_NOHUGEPAGE);
     else if (executes())
         memset(storage, in_part() ? 0 : garbage, whole);
-    const uintptr_t begin = (uintptr_t)storage + unit;
+    const uintptr_t begin = (uintptr_t)storage + unit_bytes;
     chunks[begin] = {size, storage, maps ? whole : 0, device, pool, managed};
     held[device] += size;
     use_memory({begin, size, device});

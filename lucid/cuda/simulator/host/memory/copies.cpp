@@ -5,7 +5,6 @@
 #include "host/capture.h"
 #include "host/extent.h"
 #include "host/handles.h"
-#include "host/memory/allocation.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"

@@ -24,13 +24,6 @@ template <class T> void put(T* out, T value) {
     if (out) *out = value;
 }
 
-// Sorts the elements of vectors that belong together, by `less` of the numbers of two of them.
-template <class Less> std::vector<int> order_of(int64_t count, const Less& less) {
-    std::vector<int> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), less);
-    return order;
-}
 void reorder(int* x, const std::vector<int>& order) {
     if (!x) return;
     const std::vector<int> before(x, x + order.size());
@@ -139,16 +132,14 @@ static int describe_sparse(SparseMatrix** out, int format, int64_t rows, int64_t
         {format, rows, columns, count, {major, majors, major_type}, {minor, count, minor_type}, values, base, type},
         valid && Indices::is_known(major_type) && Indices::is_known(minor_type));
 }
-LUCID_CUDA int cusparseCreateCsr(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major,
-                                 void* minor, void* values, int major_type, int minor_type, int base, int type) {
-    return describe_sparse(out, by_rows, rows, columns, count, major, minor, values, major_type, minor_type, base,
-                           type);
-}
-LUCID_CUDA int cusparseCreateCsc(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major,
-                                 void* minor, void* values, int major_type, int minor_type, int base, int type) {
-    return describe_sparse(out, by_columns, rows, columns, count, major, minor, values, major_type, minor_type, base,
-                           type);
-}
+#define LUCID_COMPRESSED(NAME, FORMAT)                                                                                \
+    LUCID_CUDA int NAME(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major, void* minor,   \
+                        void* values, int major_type, int minor_type, int base, int type) {                           \
+        return describe_sparse(out, FORMAT, rows, columns, count, major, minor, values, major_type, minor_type, base, \
+                               type);                                                                                 \
+    }
+LUCID_COMPRESSED(cusparseCreateCsr, by_rows)
+LUCID_COMPRESSED(cusparseCreateCsc, by_columns)
 LUCID_CUDA int cusparseCreateCoo(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major,
                                  void* minor, void* values, int index, int base, int type) {
     return describe_sparse(out, by_both, rows, columns, count, major, minor, values, index, index, base, type);
