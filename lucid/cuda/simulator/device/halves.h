@@ -67,40 +67,24 @@ LUCID_PAIR(__nv_bfloat16, __nv_bfloat162)
 typedef __half2 half2;
 typedef __nv_bfloat162 nv_bfloat162;
 
+#define LUCID_HALF_ARITHMETIC(T, name, sign)                                                \
+    inline T operator sign(T a, T b) { return T((float)a sign (float)b); }                  \
+    inline T& operator sign##=(T& a, T b) { return a = a sign b; }                          \
+    inline T __h##name(T a, T b) { return a sign b; }
 #define LUCID_HALF_OPERATORS(T)                                                             \
-    inline T operator+(T a, T b) { return T((float)a + (float)b); }                         \
-    inline T operator-(T a, T b) { return T((float)a - (float)b); }                         \
-    inline T operator*(T a, T b) { return T((float)a * (float)b); }                         \
-    inline T operator/(T a, T b) { return T((float)a / (float)b); }                         \
+    LUCID_HALF_ARITHMETIC(T, add, +)                                                        \
+    LUCID_HALF_ARITHMETIC(T, sub, -)                                                        \
+    LUCID_HALF_ARITHMETIC(T, mul, *)                                                        \
+    LUCID_HALF_ARITHMETIC(T, div, /)                                                        \
     inline T operator-(T a) { return T(-(float)a); }                                        \
     inline T operator+(T a) { return a; }                                                   \
-    inline T& operator+=(T& a, T b) { return a = a + b; }                                   \
-    inline T& operator-=(T& a, T b) { return a = a - b; }                                   \
-    inline T& operator*=(T& a, T b) { return a = a * b; }                                   \
-    inline T& operator/=(T& a, T b) { return a = a / b; }                                   \
     inline T& operator++(T& a) { return a = a + T(1.0f); }                                  \
     inline T& operator--(T& a) { return a = a - T(1.0f); }                                  \
     inline T operator++(T& a, int) { const T before = a; ++a; return before; }              \
     inline T operator--(T& a, int) { const T before = a; --a; return before; }              \
-    inline bool operator==(T a, T b) { return (float)a == (float)b; }                       \
-    inline bool operator!=(T a, T b) { return (float)a != (float)b; }                       \
-    inline bool operator<(T a, T b) { return (float)a < (float)b; }                         \
-    inline bool operator>(T a, T b) { return (float)a > (float)b; }                         \
-    inline bool operator<=(T a, T b) { return (float)a <= (float)b; }                       \
-    inline bool operator>=(T a, T b) { return (float)a >= (float)b; }                       \
-    inline T __hadd(T a, T b) { return a + b; }                                             \
-    inline T __hsub(T a, T b) { return a - b; }                                             \
-    inline T __hmul(T a, T b) { return a * b; }                                             \
-    inline T __hdiv(T a, T b) { return a / b; }                                             \
     inline T __hneg(T a) { return -a; }                                                     \
     inline T __habs(T a) { return T(__builtin_fabsf((float)a)); }                           \
     inline T __hfma(T a, T b, T c) { return T((double)(float)a * (float)b + (float)c); }    \
-    inline bool __heq(T a, T b) { return a == b; }                                          \
-    inline bool __hne(T a, T b) { return a != b; }                                          \
-    inline bool __hlt(T a, T b) { return a < b; }                                           \
-    inline bool __hle(T a, T b) { return a <= b; }                                          \
-    inline bool __hgt(T a, T b) { return a > b; }                                           \
-    inline bool __hge(T a, T b) { return a >= b; }                                          \
     inline T __hmin(T a, T b) { return T(lucid_simulator::least((float)a, (float)b)); }          \
     inline T __hmax(T a, T b) { return T(-lucid_simulator::least(-(float)a, -(float)b)); }          \
     inline bool __hisnan(T a) { return (float)a != (float)a; }                              \
@@ -124,6 +108,7 @@ typedef __nv_bfloat162 nv_bfloat162;
 LUCID_HALF_OPERATORS(__half)
 LUCID_HALF_OPERATORS(__nv_bfloat16)
 #undef LUCID_HALF_OPERATORS
+#undef LUCID_HALF_ARITHMETIC
 
 #define LUCID_HALF_CONVERSIONS(half, T, Pair)                                                        \
     inline float __##half##2float(T a) { return (float)a; }                                          \
@@ -153,8 +138,10 @@ inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return 
     inline Pair name##2(Pair a, Pair b) { return {name(a.x, b.x), name(a.y, b.y)}; }
 #define LUCID_EACH(Pair, name) \
     inline Pair h2##name(Pair a) { return {h##name(a.x), h##name(a.y)}; }
-// Comparisons: 1 or 0 for each part, and whether it holds for both
+// Comparisons; of pairs: 1 or 0 for each part, and whether it holds for both
 #define LUCID_COMPARED(T, Pair, name, sign)                                                                 \
+    inline bool operator sign(T a, T b) { return (float)a sign (float)b; }                                  \
+    inline bool __h##name(T a, T b) { return a sign b; }                                                    \
     inline Pair __h##name##2(Pair a, Pair b) { return {T(float(a.x sign b.x)), T(float(a.y sign b.y))}; }   \
     inline bool __hb##name##2(Pair a, Pair b) { return a.x sign b.x && a.y sign b.y; }                      \
     inline bool operator sign(Pair a, Pair b) { return __hb##name##2(a, b); }
