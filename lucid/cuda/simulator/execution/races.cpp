@@ -6,7 +6,6 @@
 #include "execution/races.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "execution/images.h"

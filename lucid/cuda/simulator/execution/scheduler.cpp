@@ -18,7 +18,6 @@
 #include "execution/memory.h"
 #include "execution/races.h"
 #include "execution/signals.h"
-#include "host/extent.h"
 #include "host/state.h"
 
 using namespace lucid_simulator;

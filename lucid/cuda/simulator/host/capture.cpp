@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "execution/memory.h"
-#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"

@@ -1,6 +1,4 @@
 // Errors under CUDA's names and with CUDA's words.
-#include <cstring>
-
 #include "host/state.h"
 
 namespace lucid_simulator {

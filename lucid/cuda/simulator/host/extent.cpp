@@ -1,6 +1,5 @@
-#include "host/extent.h"
-
-#include "host/queue.h"
+// How much of the work of the devices is done.
+#include "host/state.h"
 
 namespace lucid_simulator {
 

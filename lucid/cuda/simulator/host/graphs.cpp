@@ -1,5 +1,4 @@
 // Graphs: a launch runs what a capture has recorded, in its order, each branch of it on a stream of its own.
-#include <cstdio>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -7,7 +6,6 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
-#include "host/handles.h"
 #include "host/memory/order.h"
 #include "host/state.h"
 

@@ -20,7 +20,6 @@
 #include "execution/memory.h"
 #include "execution/runtime.h"
 #include "host/capture.h"
-#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"

@@ -10,8 +10,6 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
-#include "host/extent.h"
-#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"

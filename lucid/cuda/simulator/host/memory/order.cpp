@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "host/extent.h"
 #include "host/state.h"
 
 namespace lucid_simulator {
@@ -62,7 +61,7 @@ std::unordered_map<uintptr_t, std::vector<Access>> accesses;  // by unit of memo
 
 // The legacy default stream is one of each device; another stream is of its own alone, as handles are not reused.
 size_t queue_of(const void* stream, int device) {
-    const bool is_default = (uintptr_t)stream <= 2;
+    const bool is_default = lucid_simulator::is_default(stream);
     const auto key = std::make_pair(is_default ? nullptr : stream, is_default ? device : 0);
     const auto found = numbers.find(key);
     if (found != numbers.end()) return found->second;

@@ -1,7 +1,6 @@
 // Matrices and vectors as the simulated cuSPARSE describes them, and the way of its calls to the stream.
 #pragma once
 
-#include <cstring>
 #include <limits>
 
 #include "libraries/calls.h"
