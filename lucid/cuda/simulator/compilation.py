@@ -77,7 +77,6 @@ _GRID = (
     "namespace cooperative_groups { struct grid_group {}; inline grid_group this_grid() { return {}; }"
     " inline void sync(grid_group) { __syncthreads(); } }"
 )
-_EXPORTED = '__attribute__((visibility("default"), externally_visible)) extern const'
 _PLAIN_SHARED = 48 << 10
 _AROUND_SHARED = 128  # bytes that LUCID_SHARED adds
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
@@ -168,16 +167,13 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), end]
     lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
     lines += ["extern const lucid_simulator::Instance all[] = {"]
-    lines += [f'lucid_simulator::instance<&{inside}{name.lstrip(": ")}>("{name}", &lucid_unit),' for name in kernels]
+    bounds = _bounds(_code(text))
+    for name in kernels:
+        most = bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0)
+        lines += [f'lucid_simulator::instance<&{inside}{name.lstrip(": ")}>("{name}", &lucid_unit, {most}),']
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
-    lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
-    bounds = _bounds(_code(text))
-    most = [bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0) for name in kernels]
-    if any(most):
-        lines += [f'extern "C" {{ {_EXPORTED} unsigned lucid_most_threads[] = {{{str(most)[1:-1]}}}; }}', ""]
-    if one_block:
-        lines += [f'extern "C" {{ {_EXPORTED} bool lucid_one_block = true; }}', ""]
+    lines += [f"__stop_lucid_variable, {str(flushes).lower()}, {str(one_block).lower()}}};", ""]
     return "\n".join(lines)
 
 

@@ -301,10 +301,10 @@ template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel
     static void run(const unsigned char* packed) { run(packed, places()); }
 };
 
-template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit) {
+template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit, unsigned most_threads) {
     using Kernel = Call<kernel>;
     return {name, Kernel::layout::codes, Kernel::layout::end(~0u), &Kernel::run, unit, Kernel::count,
-            Kernel::offsets(typename Kernel::places()), Kernel::sizes, Kernel::doubles};
+            Kernel::offsets(typename Kernel::places()), Kernel::sizes, Kernel::doubles, most_threads};
 }
 
 }  // namespace lucid_simulator

@@ -39,41 +39,24 @@ struct Variable {
 };
 
 struct Module {
-    void* library;
     const Unit* unit;
     std::vector<size_t> launches;
-    const unsigned* most_threads;  // of each kernel's launch bounds, 0 for none that is known; null if all are
-    bool one_block;                // of CuPy's fused kernels, whose loops stride over the grid
+    std::list<Variable> variables;  // whose names the checks know
     std::map<const Instance*, std::map<int, int>> attributes;
 };
 
 std::mutex lock;
-std::vector<Module*> modules;
-std::map<const Unit*, std::list<Variable>> variables;  // whose names the checks know
-
-// Under the lock.
-Module* module_of(const Instance* instance) {
-    for (Module* module : modules)
-        if (instance >= module->unit->instances && instance < module->unit->instances + module->unit->count)
-            return module;
-    return nullptr;
-}
+std::map<const Unit*, Module> modules;
 
 // Of CUfunction_attribute: those that a program may choose begin with the bytes of dynamic shared memory.
 enum { threads_of_block = 0, own_shared = 1, registers = 4, ptx = 5, binary = 6, dynamic_shared = 8, carveout = 9 };
 
 // Under the lock.
 int attribute_of(const Instance* instance, int which) {
-    Module* module = module_of(instance);
-    const int own = module ? (int)least_shared(module->unit) : 0;
+    const int own = (int)least_shared(instance->unit);
     if (which == own_shared) return own;
-    if (which == threads_of_block) {
-        const unsigned most =
-            module && module->most_threads ? module->most_threads[instance - module->unit->instances] : 0;
-        return most ? (int)most : 1024;
-    }
-    if (module)
-        if (const auto& chosen = module->attributes[instance]; chosen.count(which)) return chosen.at(which);
+    if (which == threads_of_block) return instance->most_threads ? (int)instance->most_threads : 1024;
+    if (const auto& chosen = modules[instance->unit].attributes[instance]; chosen.count(which)) return chosen.at(which);
     if (which == dynamic_shared) return (int)plain_shared - own;
     return which == registers ? 32 : which == ptx || which == binary ? 90 : which == carveout ? -1 : 0;
 }
@@ -126,7 +109,7 @@ int launch_kernel(const Instance* instance, dim3 grid, dim3 block, unsigned shar
                   const unsigned char* packed) {
     {
         std::lock_guard<std::mutex> guard(lock);
-        if (Module* module = module_of(instance)) ++module->launches[(size_t)(instance - module->unit->instances)];
+        ++modules[instance->unit].launches[(size_t)(instance - instance->unit->instances)];
         ++counts.launches;
     }
     const auto work = begin_work(stream, current_device(), instance->name, host_memory_is_awaited());
@@ -160,15 +143,11 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
     }
     const Unit* unit = (const Unit*)dlsym(library, "lucid_unit");
     if (python.load && !ask([&] { python.load(path, unit); }).given) return fail(invalid_image, "interrupted");
-    Module* made = new Module{library,
-                              unit,
-                              std::vector<size_t>(unit->count),
-                              (const unsigned*)dlsym(library, "lucid_most_threads"),
-                              dlsym(library, "lucid_one_block") != nullptr,
-                              {}};
     std::lock_guard<std::mutex> guard(lock);
-    modules.push_back(made);
-    return *out = made, success;
+    Module& made = modules[unit];
+    made.unit = unit;
+    made.launches.resize(unit->count);
+    return *out = &made, success;
 }
 
 LUCID_CUDA int cuModuleLoad(Module** out, const char* path) {
@@ -192,17 +171,17 @@ LUCID_ABSENT(cuCtxDestroy_v2, "has the primary context of each device only")
 // Other modules may be the same library, which stays.
 LUCID_CUDA int cuModuleUnload(Module* module) {
     std::lock_guard<std::mutex> guard(lock);
-    for (const Variable& variable : variables[module->unit]) {
+    for (const Variable& variable : module->variables) {
         leave_memory(variable.begin, variable.size);
         forget_accesses(variable.begin, variable.size);
     }
-    variables.erase(module->unit);
+    module->variables.clear();
     return success;
 }
 
 LUCID_CUDA int cuModuleGetGlobal_v2(uintptr_t* out, size_t* size, const Module* module, const char* name) {
     std::lock_guard<std::mutex> guard(lock);
-    for (const Variable& variable : variables[module->unit]) {
+    for (const Variable& variable : module->variables) {
         if (variable.name != name) continue;
         if (out) *out = variable.begin;
         if (size) *size = variable.size;
@@ -240,13 +219,8 @@ LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy
 
 LUCID_CUDA int cuLaunchCooperativeKernel(const Instance* instance, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                          unsigned by, unsigned bz, unsigned shared, void* stream, void** parameters) {
-    bool one_block = gx == 1 && gy == 1 && gz == 1;
-    {
-        std::lock_guard<std::mutex> guard(lock);
-        const Module* module = module_of(instance);
-        one_block |= module && module->one_block;
-    }
-    if (one_block) return cuLaunchKernel(instance, 1, 1, 1, bx, by, bz, shared, stream, parameters, nullptr);
+    if (instance->unit->one_block || (gx == 1 && gy == 1 && gz == 1))
+        return cuLaunchKernel(instance, 1, 1, 1, bx, by, bz, shared, stream, parameters, nullptr);
     return fail(not_supported, "the simulator runs one block after another: no kernel can wait for other blocks");
 }
 
@@ -260,7 +234,7 @@ LUCID_CUDA int cuFuncSetAttribute(const Instance* instance, int which, int value
     const int own = attribute_of(instance, own_shared);
     if (which == dynamic_shared && (value < 0 || value > (int)most_shared - own)) return fail(invalid_value);
     if (which == carveout && (value < -1 || value > 100)) return fail(invalid_value);
-    if (Module* module = module_of(instance)) module->attributes[instance][which] = value;
+    modules[instance->unit].attributes[instance][which] = value;
     return success;
 }
 LUCID_CUDA int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, const Instance*, int threads, size_t) {
@@ -278,11 +252,12 @@ LUCID_CUDA void lucid_declare(const Unit* unit, unsigned count, const size_t* of
     Dl_info library;
     if (!dladdr(unit, &library)) return;
     std::lock_guard<std::mutex> guard(lock);
+    std::list<Variable>& variables = modules[unit].variables;
     for (unsigned i = 0; i < count; ++i) {
         unsigned char* const place = (unsigned char*)library.dli_fbase + offsets[i];
         const bool constant = place >= unit->constants_begin && place < unit->constants_end;
-        variables[unit].push_back({names[i], (uintptr_t)place, sizes[i]});
-        use_memory({(uintptr_t)place, sizes[i], current_device(), 0, variables[unit].back().name.c_str(), constant});
+        variables.push_back({names[i], (uintptr_t)place, sizes[i]});
+        use_memory({(uintptr_t)place, sizes[i], current_device(), 0, variables.back().name.c_str(), constant});
     }
 }
 
@@ -294,9 +269,9 @@ LUCID_CUDA const char* lucid_parameters(const Instance* instance, unsigned* size
 // Calls with the name of each kernel that was launched and how often, and begins to count anew if asked to.
 LUCID_CUDA void lucid_each_kernel(void (*tell)(const char*, size_t), int anew) {
     std::lock_guard<std::mutex> guard(lock);
-    for (Module* module : modules)
-        for (unsigned i = 0; i < module->unit->count; ++i) {
-            if (tell && module->launches[i]) tell(module->unit->instances[i].name, module->launches[i]);
-            if (anew) module->launches[i] = 0;
+    for (auto& [unit, module] : modules)
+        for (size_t i = 0; i < module.launches.size(); ++i) {
+            if (tell && module.launches[i]) tell(unit->instances[i].name, module.launches[i]);
+            if (anew) module.launches[i] = 0;
         }
 }

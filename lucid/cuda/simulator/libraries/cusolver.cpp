@@ -191,10 +191,12 @@ LUCID_CUDA int cusolverDnDestroyGesvdjInfo(void* settings) { return drop_setting
 LUCID_CUDA int cusolverDnCreateSyevjInfo(void** settings) { return make_settings(settings); }
 LUCID_CUDA int cusolverDnDestroySyevjInfo(void* settings) { return drop_settings(settings); }
 
+// A function that tells how many elements of scratch memory another takes.
+#define LUCID_WORKSPACE(NAME, PARAMETERS, ELEMENTS) \
+    LUCID_CUDA int NAME##_bufferSize PARAMETERS { return workspace_of(size, ELEMENTS); }
+
 #define DEFINE(X, T)                                                                                                  \
-    LUCID_CUDA int cusolverDn##X##getrf_bufferSize(Handle*, int m, int n, T*, int, int* size) {                       \
-        return workspace_of(size, (long long)m * n);                                                                  \
-    }                                                                                                                 \
+    LUCID_WORKSPACE(cusolverDn##X##getrf, (Handle*, int m, int n, T*, int, int* size), 1LL * m * n)                   \
     LUCID_CUDA int cusolverDn##X##getrf(Handle* handle, int m, int n, T* a, int lda, T* work, int* pivots,            \
                                         int* info) {                                                                  \
         return getrf({"cusolverDn" #X "getrf", handle}, Matrix{a, m, n, lda}, work, pivots, info);                    \
@@ -204,9 +206,7 @@ LUCID_CUDA int cusolverDnDestroySyevjInfo(void* settings) { return drop_settings
         return getrs({"cusolverDn" #X "getrs", handle}, trans, Matrix{a, n, n, lda}, pivots,                          \
                      Matrix{b, n, columns, ldb}, info);                                                               \
     }                                                                                                                 \
-    LUCID_CUDA int cusolverDn##X##potrf_bufferSize(Handle*, int, int n, T*, int, int* size) {                         \
-        return workspace_of(size, n);                                                                                 \
-    }                                                                                                                 \
+    LUCID_WORKSPACE(cusolverDn##X##potrf, (Handle*, int, int n, T*, int, int* size), n)                               \
     LUCID_CUDA int cusolverDn##X##potrf(Handle* handle, int fill, int n, T* a, int lda, T* work, int size,            \
                                         int* info) {                                                                  \
         return potrf({"cusolverDn" #X "potrf", handle}, fill, Matrix{a, n, n, lda}, work, size, info);                \
@@ -215,26 +215,22 @@ LUCID_CUDA int cusolverDnDestroySyevjInfo(void* settings) { return drop_settings
                                                int count) {                                                           \
         return potrf_each<T>({"cusolverDn" #X "potrfBatched", handle}, fill, n, a, lda, info, count);                 \
     }                                                                                                                 \
-    LUCID_CUDA int cusolverDn##X##geqrf_bufferSize(Handle*, int, int n, T*, int, int* size) {                         \
-        return workspace_of(size, n);                                                                                 \
-    }                                                                                                                 \
+    LUCID_WORKSPACE(cusolverDn##X##geqrf, (Handle*, int, int n, T*, int, int* size), n)                               \
     LUCID_CUDA int cusolverDn##X##geqrf(Handle* handle, int m, int n, T* a, int lda, T* tau, T* work, int size,       \
                                         int* info) {                                                                  \
         return geqrf({"cusolverDn" #X "geqrf", handle}, Matrix{a, m, n, lda}, tau, work, size, info);                 \
     }                                                                                                                 \
-    LUCID_CUDA int cusolverDn##X##gesvd_bufferSize(Handle*, int m, int n, int* size) {                                \
-        return workspace_of(size, (long long)m * n);                                                                  \
-    }                                                                                                                 \
+    LUCID_WORKSPACE(cusolverDn##X##gesvd, (Handle*, int m, int n, int* size), 1LL * m * n)                            \
     LUCID_CUDA int cusolverDn##X##gesvd(Handle* handle, signed char of_u, signed char of_v, int m, int n, T* a,       \
                                         int lda, Real<T>* values, T* u, int ldu, T* v, int ldv, T* work, int size,    \
                                         Real<T>*, int* info) {                                                        \
         return gesvd({"cusolverDn" #X "gesvd", handle}, of_u, of_v, m, n, a, lda, values, u, ldu, v, ldv, work, size, \
                      info);                                                                                           \
     }                                                                                                                 \
-    LUCID_CUDA int cusolverDn##X##gesvdjBatched_bufferSize(Handle*, int, int m, int n, const T*, int, const Real<T>*, \
-                                                           const T*, int, const T*, int, int* size, void*, int) {     \
-        return workspace_of(size, (long long)m * n);                                                                  \
-    }                                                                                                                 \
+    LUCID_WORKSPACE(cusolverDn##X##gesvdjBatched,                                                                     \
+                    (Handle*, int, int m, int n, const T*, int, const Real<T>*, const T*, int, const T*, int,         \
+                     int* size, void*, int),                                                                          \
+                    1LL * m * n)                                                                                      \
     LUCID_CUDA int cusolverDn##X##gesvdjBatched(Handle* handle, int vectors, int m, int n, T* a, int lda,             \
                                                 Real<T>* values, T* u, int ldu, T* v, int ldv, T* work, int size,     \
                                                 int* info, void*, int count) {                                        \
@@ -245,17 +241,13 @@ LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE
 
 #define DEFINE_AS(X, T, ORGQR, SYEVJ)                                                                                \
-    LUCID_CUDA int cusolverDn##X##ORGQR##_bufferSize(Handle*, int, int n, int, const T*, int, const T*, int* size) { \
-        return workspace_of(size, n);                                                                                \
-    }                                                                                                                \
+    LUCID_WORKSPACE(cusolverDn##X##ORGQR, (Handle*, int, int n, int, const T*, int, const T*, int* size), n)         \
     LUCID_CUDA int cusolverDn##X##ORGQR(Handle* handle, int m, int n, int k, T* a, int lda, const T* tau, T* work,   \
                                         int size, int* info) {                                                       \
         return orgqr({"cusolverDn" #X #ORGQR, handle}, m, n, k, a, lda, tau, work, size, info);                      \
     }                                                                                                                \
-    LUCID_CUDA int cusolverDn##X##SYEVJ##Batched_bufferSize(Handle*, int, int, int n, const T*, int, const Real<T>*, \
-                                                            int* size, void*, int) {                                 \
-        return workspace_of(size, (long long)n * n);                                                                 \
-    }                                                                                                                \
+    LUCID_WORKSPACE(cusolverDn##X##SYEVJ##Batched,                                                                   \
+                    (Handle*, int, int, int n, const T*, int, const Real<T>*, int* size, void*, int), 1LL * n * n)   \
     LUCID_CUDA int cusolverDn##X##SYEVJ##Batched(Handle* handle, int vectors, int fill, int n, T* a, int lda,        \
                                                  Real<T>* values, T* work, int size, int* info, void*, int count) {  \
         return eigenvalues({"cusolverDn" #X #SYEVJ "Batched", handle}, vectors, fill, n, a, lda, values, work, size, \
