@@ -22,6 +22,8 @@
 
 using namespace lucid_simulator;
 
+thread_local Running lucid_running;
+
 namespace {
 
 Fiber* starting;
@@ -219,7 +221,27 @@ void run_block(uint3 block) {
 
 namespace lucid_simulator {
 
+Launch launch;
 thread_local std::string report_of_launch;
+
+std::string text(uint3 p) {
+    return "(" + std::to_string(p.x) + ", " + std::to_string(p.y) + ", " + std::to_string(p.z) + ")";
+}
+
+std::string thread_text(unsigned number) { return text(launch.threads[number].index); }
+
+void note(const std::string& what) {
+    launch.report = "block " + text(lucid_running.block);
+    if (launch.inside) launch.report += ", thread " + text(lucid_running.thread);
+    launch.report += ": " + what;
+}
+
+void stop(const std::string& what) {
+    note(what);
+    // The fibers are left where they stand: device code has nothing to unwind.
+    switch_fiber(launch.threads[launch.current].fiber, &launch.host);
+    __builtin_unreachable();
+}
 
 Outcome run_launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, const unsigned char* packed) {
     std::lock_guard<std::mutex> guard(one_at_a_time);

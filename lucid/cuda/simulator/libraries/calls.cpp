@@ -15,13 +15,6 @@ std::mutex lock;
 auto& handles = *new std::set<const Handle*>;
 }  // namespace
 
-bool find_handle(const Handle* handle, Handle& settings) {
-    std::lock_guard<std::mutex> guard(lock);
-    if (!handles.count(handle)) return false;
-    settings = *handle;
-    return true;
-}
-
 Ranges& Ranges::merge(std::vector<Touched>& found) {
     auto before = [](const Touched& a, const Touched& b) { return a.begin < b.begin; };
     if (!std::is_sorted(found.begin(), found.end(), before)) std::sort(found.begin(), found.end(), before);
@@ -38,8 +31,8 @@ Ranges& Ranges::merge(std::vector<Touched>& found) {
     return *this;
 }
 
-Call::Call(std::string name, const Handle* handle) : name(std::move(name)) {
-    if (!find_handle(handle, settings)) status = not_initialized;
+Call::Call(std::string name, Handle* handle) : name(std::move(name)) {
+    status = with_handle(handle, [&] { return settings = *handle, success; });
 }
 
 Call& Call::expect(bool valid) {

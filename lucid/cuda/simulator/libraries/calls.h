@@ -34,9 +34,6 @@ struct Handle {
     size_t workspace_bytes;
 };
 
-// Whether the handle was made and not destroyed; if so, what is set on it is copied.
-bool find_handle(const Handle* handle, Handle& settings);
-
 int make_handle(Handle** handle);
 int drop_handle(Handle* handle);
 // What the change answers, to which nobody else changes handles; not_initialized for one that there is not.
@@ -177,7 +174,7 @@ template <class T> struct Factor {
 // One call: its parameters are checked, what it touches is collected, and its work is queued.
 class Call : public Ranges {
  public:
-    Call(std::string name, const Handle* handle);
+    Call(std::string name, Handle* handle);
 
     // What cuBLAS refuses with CUBLAS_STATUS_INVALID_VALUE.
     Call& expect(bool valid);

@@ -117,10 +117,8 @@ template <class T> struct Seen {
 };
 
 constexpr size_t buffer_bytes = 64;
-inline int buffer_of(const Handle* handle, size_t* size) {
-    Handle found{};
-    if (!find_handle(handle, found)) return not_initialized;
-    return size ? (*size = buffer_bytes, success) : invalid_value;
+inline int buffer_of(Handle* handle, size_t* size) {
+    return with_handle(handle, [&] { return size ? (*size = buffer_bytes, success) : invalid_value; });
 }
 // A function that tells the size of the buffer of another, of whose parameters the types are given.
 #define LUCID_BUFFER(NAME, ...) \
