@@ -88,27 +88,36 @@ typedef __nv_bfloat162 nv_bfloat162;
     inline T __hmin(T a, T b) { return T(lucid_simulator::least((float)a, (float)b)); }          \
     inline T __hmax(T a, T b) { return T(-lucid_simulator::least(-(float)a, -(float)b)); }          \
     inline bool __hisnan(T a) { return (float)a != (float)a; }                              \
-    inline int __hisinf(T a) { return __builtin_isinf_sign((float)a); }                     \
-    inline T hsqrt(T a) { return T(__builtin_sqrtf((float)a)); }                            \
-    inline T hrsqrt(T a) { return T(1.0 / __builtin_sqrt((double)(float)a)); }              \
-    inline T hrcp(T a) { return T(1.0f / (float)a); }                                       \
-    inline T hexp(T a) { return T(__builtin_expf((float)a)); }                              \
-    inline T hexp2(T a) { return T(__builtin_exp2f((float)a)); }                            \
-    inline T hexp10(T a) { return T(exp10((double)(float)a)); }                             \
-    inline T hlog(T a) { return T(__builtin_logf((float)a)); }                              \
-    inline T hlog2(T a) { return T(__builtin_log2f((float)a)); }                            \
-    inline T hlog10(T a) { return T(__builtin_log10f((float)a)); }                          \
-    inline T hsin(T a) { return T(__builtin_sinf((float)a)); }                              \
-    inline T hcos(T a) { return T(__builtin_cosf((float)a)); }                              \
-    inline T htanh(T a) { return T(__builtin_tanhf((float)a)); }                            \
-    inline T hceil(T a) { return T(__builtin_ceilf((float)a)); }                            \
-    inline T hfloor(T a) { return T(__builtin_floorf((float)a)); }                          \
-    inline T hrint(T a) { return T(__builtin_rintf((float)a)); }                            \
-    inline T htrunc(T a) { return T(__builtin_truncf((float)a)); }
+    inline int __hisinf(T a) { return __builtin_isinf_sign((float)a); }
 LUCID_HALF_OPERATORS(__half)
 LUCID_HALF_OPERATORS(__nv_bfloat16)
 #undef LUCID_HALF_OPERATORS
 #undef LUCID_HALF_ARITHMETIC
+
+#define LUCID_HALF_FUNCTION(T, Pair, name, result)                                          \
+    inline T h##name(T a) { const float x = (float)a; return T(result); }                    \
+    inline Pair h2##name(Pair a) { return {h##name(a.x), h##name(a.y)}; }
+#define LUCID_HALF_FUNCTIONS(T, Pair)                                    \
+    LUCID_HALF_FUNCTION(T, Pair, sqrt, __builtin_sqrtf(x))               \
+    LUCID_HALF_FUNCTION(T, Pair, rsqrt, 1.0 / __builtin_sqrt((double)x)) \
+    LUCID_HALF_FUNCTION(T, Pair, rcp, 1.0f / x)                          \
+    LUCID_HALF_FUNCTION(T, Pair, exp, __builtin_expf(x))                 \
+    LUCID_HALF_FUNCTION(T, Pair, exp2, __builtin_exp2f(x))               \
+    LUCID_HALF_FUNCTION(T, Pair, exp10, exp10((double)x))                \
+    LUCID_HALF_FUNCTION(T, Pair, log, __builtin_logf(x))                 \
+    LUCID_HALF_FUNCTION(T, Pair, log2, __builtin_log2f(x))               \
+    LUCID_HALF_FUNCTION(T, Pair, log10, __builtin_log10f(x))             \
+    LUCID_HALF_FUNCTION(T, Pair, sin, __builtin_sinf(x))                 \
+    LUCID_HALF_FUNCTION(T, Pair, cos, __builtin_cosf(x))                 \
+    LUCID_HALF_FUNCTION(T, Pair, tanh, __builtin_tanhf(x))               \
+    LUCID_HALF_FUNCTION(T, Pair, ceil, __builtin_ceilf(x))               \
+    LUCID_HALF_FUNCTION(T, Pair, floor, __builtin_floorf(x))             \
+    LUCID_HALF_FUNCTION(T, Pair, rint, __builtin_rintf(x))               \
+    LUCID_HALF_FUNCTION(T, Pair, trunc, __builtin_truncf(x))
+LUCID_HALF_FUNCTIONS(__half, __half2)
+LUCID_HALF_FUNCTIONS(__nv_bfloat16, __nv_bfloat162)
+#undef LUCID_HALF_FUNCTIONS
+#undef LUCID_HALF_FUNCTION
 
 #define LUCID_HALF_CONVERSIONS(half, T, Pair)                                                        \
     inline float __##half##2float(T a) { return (float)a; }                                          \
@@ -136,8 +145,6 @@ inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return 
     inline Pair name##2(Pair a) { return {name(a.x), name(a.y)}; }
 #define LUCID_OF_PAIRS(Pair, name) \
     inline Pair name##2(Pair a, Pair b) { return {name(a.x, b.x), name(a.y, b.y)}; }
-#define LUCID_EACH(Pair, name) \
-    inline Pair h2##name(Pair a) { return {h##name(a.x), h##name(a.y)}; }
 // Comparisons; of pairs: 1 or 0 for each part, and whether it holds for both
 #define LUCID_COMPARED(T, Pair, name, sign)                                                                 \
     inline bool operator sign(T a, T b) { return (float)a sign (float)b; }                                  \
@@ -172,22 +179,6 @@ inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return 
     inline Pair& operator+=(Pair& a, Pair b) { return a = a + b; }                                   \
     inline Pair& operator-=(Pair& a, Pair b) { return a = a - b; }                                   \
     inline Pair& operator*=(Pair& a, Pair b) { return a = a * b; }                                   \
-    LUCID_EACH(Pair, exp)                                                                            \
-    LUCID_EACH(Pair, exp2)                                                                           \
-    LUCID_EACH(Pair, exp10)                                                                          \
-    LUCID_EACH(Pair, log)                                                                            \
-    LUCID_EACH(Pair, log2)                                                                           \
-    LUCID_EACH(Pair, log10)                                                                          \
-    LUCID_EACH(Pair, sqrt)                                                                           \
-    LUCID_EACH(Pair, rsqrt)                                                                          \
-    LUCID_EACH(Pair, rcp)                                                                            \
-    LUCID_EACH(Pair, sin)                                                                            \
-    LUCID_EACH(Pair, cos)                                                                            \
-    LUCID_EACH(Pair, tanh)                                                                           \
-    LUCID_EACH(Pair, ceil)                                                                           \
-    LUCID_EACH(Pair, floor)                                                                          \
-    LUCID_EACH(Pair, rint)                                                                           \
-    LUCID_EACH(Pair, trunc)                                                                          \
     inline auto __low2##T(Pair a) { return a.x; }                                                    \
     inline auto __high2##T(Pair a) { return a.y; }                                                   \
     inline float __low2float(Pair a) { return (float)a.x; }                                          \
@@ -203,7 +194,6 @@ LUCID_ALL_COMPARED(__half, __half2)
 LUCID_ALL_COMPARED(__nv_bfloat16, __nv_bfloat162)
 #undef LUCID_ALL_COMPARED
 #undef LUCID_COMPARED
-#undef LUCID_EACH
 #undef LUCID_OF_EITHER_PAIR
 #undef LUCID_OF_PAIRS
 #undef LUCID_OF_PAIR
