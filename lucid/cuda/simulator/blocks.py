@@ -25,7 +25,9 @@ class Blocks:
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._library = library
+        self._divide = library.lucid_divide
+        self._hand_out = library.lucid_hand_out
+        self._take_back = library.lucid_take_back
         # by how much what the calling thread asks a pool for is larger than what it wants
         self._added = threading.local()
 
@@ -61,11 +63,11 @@ class Blocks:
 
     def _allocated(self, **event: int) -> None:
         if event["mem_ptr"]:
-            self._library.lucid_divide(event["mem_ptr"])
+            self._divide(event["mem_ptr"])
 
     def _handed_out(self, **event: int) -> None:
         if event["mem_ptr"]:
-            self._library.lucid_hand_out(event["mem_ptr"], event["size"] - getattr(self._added, "bytes", 0))
+            self._hand_out(event["mem_ptr"], event["size"] - getattr(self._added, "bytes", 0))
 
     def _taken_back(self, **event: int) -> None:
-        self._library.lucid_take_back(event["mem_ptr"])
+        self._take_back(event["mem_ptr"])

@@ -174,17 +174,14 @@ __attribute__((noinline)) void pause() {
     if (signalled()) interrupted = true, stop("interrupted");
 }
 
-// Of an allocation whose range is remembered; false for any other access.
-inline bool moves(uintptr_t address, size_t size, Access access) {
-    if (!recent[address / unit_bytes % 1024].holds(address, size)) return false;
-    moved[(int)access] += size;
-    if (marking) mark(address, size, access);
-    return true;
-}
-
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
     if (!--patience) pause();
-    if (moves(address, size, access) || in_stacks(address)) return;
+    if (recent[address / unit_bytes % 1024].holds(address, size)) {
+        moved[(int)access] += size;
+        if (marking) mark(address, size, access);
+        return;
+    }
+    if (in_stacks(address)) return;
     const uintptr_t code = (uintptr_t)return_address - 1 - library->base;
     size_t offset;
     if (dynamic.holds(address, size)) {
@@ -192,7 +189,11 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
     } else if (of_others(address, size, access) || (access == Access::read && library->tables_hold(address, size))) {
-        return (void)moves(address, size, access);
+        if (recent[address / unit_bytes % 1024].holds(address, size)) {
+            moved[(int)access] += size;
+            if (marking) mark(address, size, access);
+        }
+        return;
     } else {
         refuse(address, size, access, code);
     }

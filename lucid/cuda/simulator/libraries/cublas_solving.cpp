@@ -14,14 +14,6 @@ template <class T> struct Triangular {
     Matrix<const T> a;
     Matrix<T> b;
 
-    Triangular(int side, int fill, int operation, int diagonal, int m, int n, const T* a, int lda, T* b, int ldb)
-        : side(side),
-          fill(fill),
-          operation(operation),
-          diagonal(diagonal),
-          a(square(a, side == at_left ? m : n, lda)),
-          b{b, m, n, ldb} {}
-
     void check(Call& call) const {
         call.expect(side == at_left || side == at_right).expect(fill == lower || fill == upper);
         call.expect(diagonal == 0 || diagonal == 1).expect_operation(operation).expect(a).expect(b);
@@ -44,25 +36,20 @@ template <class T> struct Triangular {
     }
 };
 
-template <class T>
-int trsm(Call call, int side, int fill, int operation, int diagonal, int m, int n, const T* alpha_at, const T* a,
-         int lda, T* b, int ldb) {
-    const Triangular<T> system(side, fill, operation, diagonal, m, n, a, lda, b, ldb);
+template <class T> int trsm(Call call, Triangular<T> system, const T* alpha_at) {
     system.check(call);
     const Factor<T> alpha = call.factor(alpha_at);
-    if (call.answer() || !m || !n) return call.answer();
-    if (!alpha.surely(0)) call.triangle(system.a, fill, false, diagonal);
+    if (call.answer() || !system.b.rows || !system.b.columns) return call.answer();
+    if (!alpha.surely(0)) call.triangle(system.a, system.fill, false, system.diagonal);
     call.writes(system.b);
     return call.run([=] { system.solve(system.a, system.b, alpha.get()); });
 }
 
 template <class T>
-int trsm_each(Call call, int side, int fill, int operation, int diagonal, int m, int n, const T* alpha_at,
-              const T* const* a, int lda, T* const* b, int ldb, int count) {
-    const Triangular<T> system(side, fill, operation, diagonal, m, n, nullptr, lda, nullptr, ldb);
+int trsm_each(Call call, Triangular<T> system, const T* alpha_at, const T* const* a, T* const* b, int count) {
     system.check(call.expect(count >= 0));
     const Factor<T> alpha = call.factor(alpha_at);
-    if (call.answer() || !m || !n || !count) return call.answer();
+    if (call.answer() || !system.b.rows || !system.b.columns || !count) return call.answer();
     call.reads(Vector{a, count}).reads(Vector{b, count});
     return call.run([=] {
         const T factor = alpha.get();
@@ -71,7 +58,7 @@ int trsm_each(Call call, int side, int fill, int operation, int diagonal, int m,
             Matrix<T> right = system.b;
             left.data = a[i], right.data = b[i];
             Ranges found;
-            if (!(factor == T(0))) found.triangle(left, fill, false, diagonal);
+            if (!(factor == T(0))) found.triangle(left, system.fill, false, system.diagonal);
             if (!touch(found.writes(right))) return;
             system.solve(left, right, factor);
         }
@@ -191,13 +178,20 @@ using namespace lucid_simulator;
 #define DEFINE(X, T)                                                                                                  \
     LUCID_CUDA int cublas##X##trsm_v2(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,      \
                                       const T* alpha, const T* a, int lda, T* b, int ldb) {                           \
-        return trsm({"cublas" #X "trsm", handle}, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb);          \
+        return trsm({"cublas" #X "trsm", handle},                                                                     \
+                    {side, fill, trans, diagonal, square(a, side == at_left ? m : n, lda), {b, m, n, ldb}}, alpha);   \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##trsmBatched(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,  \
                                           const T* alpha, const T* const* a, int lda, T* const* b, int ldb,           \
                                           int count) {                                                                \
-        return trsm_each({"cublas" #X "trsmBatched", handle}, side, fill, trans, diagonal, m, n, alpha, a, lda, b,    \
-                         ldb, count);                                                                                 \
+        return trsm_each({"cublas" #X "trsmBatched", handle},                                                         \
+                         {side,                                                                                       \
+                          fill,                                                                                       \
+                          trans,                                                                                      \
+                          diagonal,                                                                                   \
+                          square<const T>(nullptr, side == at_left ? m : n, lda),                                     \
+                          {nullptr, m, n, ldb}},                                                                      \
+                         alpha, a, b, count);                                                                         \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##syrk_v2(Handle* handle, int fill, int trans, int n, int k, const T* alpha, const T* a,  \
                                       int lda, const T* beta, T* c, int ldc) {                                        \

@@ -12,13 +12,7 @@ namespace {
 using namespace lucid_simulator;
 
 // Of curand.h.
-enum Answer {
-    success = 0,
-    not_initialized = 101,
-    type_error = 103,
-    out_of_range = 104,
-    launch_failure = 201,
-};
+enum Answer { success = 0, not_initialized = 101, type_error = 103, out_of_range = 104, launch_failure = 201 };
 constexpr int first_pseudo = 100, first_quasi = 200;
 
 using Engine = std::mt19937_64;
