@@ -29,6 +29,7 @@ namespace {
 Fiber* starting;
 std::vector<Fiber*> fibers, idle;
 uint64_t seed = 0, random_state;
+uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 std::mutex one_at_a_time;
 
 std::string site(const char* file, int line) {
@@ -181,6 +182,18 @@ std::string deadlock() {
     return words;
 }
 
+// The blocks along one dimension that are run.
+struct Chosen {
+    uint64_t size, count;
+
+    explicit Chosen(uint64_t size) : size(size), count(size) {
+        if (size > first_blocks && size - first_blocks > last_blocks) count = first_blocks + last_blocks;
+    }
+    unsigned operator[](uint64_t turn) const {
+        return (unsigned)(turn < first_blocks || count == size ? turn : size - (count - turn));
+    }
+};
+
 // While it lives, subnormal numbers are zeros where they are computed with. On a GPU that holds for floats only; here it
 // would for doubles too, so that kernels of arrays of doubles go without. Halves are converted by integers.
 class Flushing {
@@ -223,6 +236,8 @@ namespace lucid_simulator {
 
 Launch launch;
 thread_local std::string report_of_launch;
+
+bool in_part() { return first_blocks != ~0ull; }
 
 std::string text(uint3 p) {
     return "(" + std::to_string(p.x) + ", " + std::to_string(p.y) + ", " + std::to_string(p.z) + ")";
@@ -364,3 +379,7 @@ void lucid_atomic(int begins) { atomically = begins; }
 
 LUCID_CUDA void lucid_set_seed(unsigned long long value) { seed = value; }
 LUCID_CUDA unsigned long long lucid_seed() { return seed; }
+LUCID_CUDA void lucid_set_blocks(unsigned long long first, unsigned long long last) {
+    first_blocks = first;
+    last_blocks = last;
+}

@@ -25,6 +25,7 @@ thread_local Answer answer = {};
 std::mutex peers_lock;
 std::set<std::pair<int, int>> peers;
 std::atomic<size_t> room{150754820096};
+bool executing = true;
 
 void be_known() {
     if (known) return;
@@ -185,6 +186,8 @@ bool may_reach(int from, int to) {
 
 size_t capacity() { return room; }
 
+bool executes() { return executing; }
+
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
@@ -275,6 +278,8 @@ LUCID_CUDA void lucid_set_python(const Python* functions) { python = *functions;
 LUCID_CUDA void lucid_answer(int number, const char* text) { answer = {text != nullptr, number, text ? text : ""}; }
 // How many bytes a device has, an H200's unless it is told; gives how many it had.
 LUCID_CUDA size_t lucid_set_capacity(size_t size) { return room.exchange(size); }
+LUCID_CUDA void lucid_set_executes(int value) { executing = value; }
+LUCID_CUDA int lucid_executes() { return executing; }
 LUCID_CUDA Counts* lucid_counts() { return &counts; }
 // What CuPy's binaries call that is not written.
 LUCID_CUDA int lucid_unsupported() { return fail(not_supported, "lucid's simulated CUDA has no such function"); }

@@ -68,13 +68,6 @@ size_t capacity();
 bool executes();
 // Whether only some blocks of launches are run: what the others would write stays as it is.
 bool in_part();
-// The blocks along one dimension that are run.
-struct Chosen {
-    uint64_t size, count;
-
-    explicit Chosen(uint64_t size);
-    unsigned operator[](uint64_t turn) const;
-};
 
 // Flags of cudaStreamCreateWithFlags.
 constexpr unsigned non_blocking = 1;

@@ -93,13 +93,14 @@ Numbers transformed(const Numbers& x, int sign) {
 
 using Sizes = std::array<Index, most_dimensions>;
 
+Index flat(const Sizes& sizes, const Sizes& place) { return (place[0] * sizes[1] + place[1]) * sizes[2] + place[2]; }
+
 // Where element (i, j, k) of a transform lies, counted in elements.
 struct Layout {
     Sizes embedded;
     Index stride, distance;
     Index at(Index transform, const Sizes& place) const {
-        const auto [i, j, k] = place;
-        return transform * distance + ((i * embedded[1] + j) * embedded[2] + k) * stride;
+        return transform * distance + flat(embedded, place) * stride;
     }
 };
 
@@ -127,8 +128,6 @@ template <class F> void each(const Sizes& sizes, F function) {
         for (Index j = 0; j < sizes[1]; ++j)
             for (Index k = 0; k < sizes[2]; ++k) function(Sizes{i, j, k});
 }
-
-Index flat(const Sizes& sizes, const Sizes& place) { return (place[0] * sizes[1] + place[1]) * sizes[2] + place[2]; }
 
 void transform_along(int dimension, Numbers& x, const Sizes& sizes, int sign) {
     Sizes first = sizes, step{};

@@ -25,14 +25,6 @@ uint64_t advance(Clock& clock, size_t queue) {
     return ++clock[queue];
 }
 
-struct Work {
-    size_t queue;
-    uint64_t time;  // how much work the queue had then
-    Clock before;   // how much of each queue's is done before
-    std::string words;
-    uint64_t era;  // of the numbers of queues
-};
-
 namespace {
 
 struct Queue {
@@ -143,8 +135,6 @@ std::shared_ptr<const Work> begin_work(const void* stream, int device, const std
                                                : "stream " + std::to_string((uintptr_t)stream);
     return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines, era});
 }
-
-const std::string& words_of(const Work& work) { return work.words; }
 
 bool comes_before(const Work& first, const Work& second) { return at(second.before, first.queue) >= first.time; }
 

@@ -109,8 +109,8 @@ LUCID_CUDA int cusparseDnVecGetValues(const DenseVector* x, void** out) { return
 LUCID_CUDA int cusparseDnVecSetValues(DenseVector* x, void* values) { return x->values = values, success; }
 LUCID_CUDA int cusparseCreateDnMat(DenseMatrix** out, int64_t rows, int64_t columns, int64_t line, void* values,
                                    int type, int order) {
-    const DenseMatrix made{rows, columns, line, values, type, order};
-    return describe(out, made, made.is_valid());
+    const bool valid = rows >= 0 && columns >= 0 && line >= (order == row_major ? columns : rows);
+    return describe(out, {rows, columns, line, values, type, order}, valid);
 }
 LUCID_CUDA int cusparseDestroyDnMat(const DenseMatrix* made) { return drop(made); }
 LUCID_CUDA int cusparseDnMatGet(const DenseMatrix* x, int64_t* rows, int64_t* columns, int64_t* line, void** values,
@@ -126,7 +126,8 @@ LUCID_CUDA int cusparseDnMatSetValues(DenseMatrix* x, void* values) { return x->
 static int describe_sparse(SparseMatrix** out, int format, int64_t rows, int64_t columns, int64_t count, void* major,
                            void* minor, void* values, int major_type, int minor_type, int base, int type) {
     const bool valid = rows >= 0 && columns >= 0 && count >= 0 && (base == 0 || base == 1);
-    const int64_t majors = SparseMatrix::majors(format, rows, columns, count);
+    // where rows of CSR begin, and columns of CSC; COO has each row
+    const int64_t majors = format == by_both ? count : (format == by_rows ? rows : columns) + 1;
     return describe(
         out,
         {format, rows, columns, count, {major, majors, major_type}, {minor, count, minor_type}, values, base, type},

@@ -52,10 +52,6 @@ struct SparseMatrix {
     int fill = lower, diagonal = 0;  // of a triangle: 1 if ones stand on it
 
     bool is_transposed() const { return format == by_columns; }
-    // Where rows of CSR begin, and columns of CSC; COO has each row.
-    static int64_t majors(int format, int64_t rows, int64_t columns, int64_t count) {
-        return format == by_both ? count : (format == by_rows ? rows : columns) + 1;
-    }
     // Calls run(row, column, place) for each element whose place and index lie within `minors`; false if one did not.
     template <class Run> bool each(const Target& minors, const Target& majors, const Run& run) const {
         const Target places{minor.data, minor.element(), count};
@@ -97,7 +93,6 @@ struct DenseMatrix {
     void* values;
     int type, order;
 
-    bool is_valid() const { return rows >= 0 && columns >= 0 && line >= (order == row_major ? columns : rows); }
     // As a matrix of cuBLAS, by columns: transposed if it is by rows.
     template <class T> Matrix<T> stored() const {
         const bool turned = order == row_major;
