@@ -76,6 +76,12 @@ template <class T> struct Matrix {
 template <class T> Matrix(T*, int, int, int) -> Matrix<T>;
 template <class T> Matrix(T*, int, int, int, long long) -> Matrix<T>;
 
+// Each element, of its row and column.
+template <class T, class At> void assign(const Matrix<T>& x, const At& at) {
+    for (int j = 0; j < x.columns; ++j)
+        for (int i = 0; i < x.rows; ++i) x(i, j) = at(i, j);
+}
+
 // Of which op() of BLAS has that many rows and columns.
 template <class T> Matrix<T> stored(T* data, int operation, int rows, int columns, int line, long long step = 0) {
     if (operation) std::swap(rows, columns);

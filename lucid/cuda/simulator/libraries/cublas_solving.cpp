@@ -20,8 +20,7 @@ template <class T> struct Triangular {
     }
 
     void solve(const Matrix<const T>& a, const Matrix<T>& b, T alpha) const {
-        for (int j = 0; j < b.columns; ++j)
-            for (int i = 0; i < b.rows; ++i) b(i, j) = alpha == T(0) ? T(0) : alpha * b(i, j);
+        assign(b, [&](int i, int j) { return alpha == T(0) ? T(0) : alpha * b(i, j); });
         if (alpha == T(0)) return;
         // x op(A) = b is op(A)^T x^T = b^T
         Operand<T> factors(a, operation);

@@ -50,11 +50,9 @@ template <class T> int asum(Call call, Vector<const T> x, Real<T>* result) {
 template <class T> int nrm2(Call call, Vector<const T> x, Real<T>* result) {
     call.reads(x);
     return call.give(result, [=] {
-        auto square = [&](ptrdiff_t i) -> long double {
-            if constexpr (is_complex<T>)
-                return (long double)x[i].real * x[i].real + (long double)x[i].imaginary * x[i].imaginary;
-            else
-                return (long double)x[i] * x[i];
+        auto square = [&](ptrdiff_t i) {
+            const long double real = real_part(x[i]), imaginary = imaginary_part(x[i]);
+            return real * real + imaginary * imaginary;
         };
         return (Real<T>)std::sqrt(pairwise_sum<long double>(0, x.size, square));
     });
@@ -153,11 +151,10 @@ int geam(Call call, int left_operation, int right_operation, const T* alpha_at, 
     return call.run([=] {
         const T first = alpha.get(), second = beta.get();
         const Operand<T> left(a, left_operation), right(b, right_operation);
-        for (int j = 0; j < c.columns; ++j)
-            for (int i = 0; i < c.rows; ++i) {
-                const T value = first == T(0) ? T(0) : first * left(i, j);
-                c(i, j) = second == T(0) ? value : value + second * right(i, j);
-            }
+        assign(c, [&](int i, int j) {
+            const T value = first == T(0) ? T(0) : first * left(i, j);
+            return second == T(0) ? value : value + second * right(i, j);
+        });
     });
 }
 
@@ -168,10 +165,7 @@ template <class T> int dgmm(Call call, int side, Matrix<const T> a, const T* x_a
     if (call.answer() || !a.rows || !a.columns) return call.answer();
     if (a.data != c.data) call.reads(a);
     call.reads(x).writes(c);
-    return call.run([=] {
-        for (int j = 0; j < c.columns; ++j)
-            for (int i = 0; i < c.rows; ++i) c(i, j) = a(i, j) * x[side == at_left ? i : j];
-    });
+    return call.run([=] { assign(c, [&](int i, int j) { return a(i, j) * x[side == at_left ? i : j]; }); });
 }
 
 }  // namespace

@@ -155,8 +155,7 @@ Numbers whole(const Numbers& half, const Sizes& read, const Sizes& sizes) {
 
 template <class R> void store(R& out, Number x) { out = (R)x.real; }
 template <class R> void store(Complex<R>& out, Number x) { out = {(R)x.real, (R)x.imaginary}; }
-template <class R> Number load(R x) { return {(double)x}; }
-template <class R> Number load(Complex<R> x) { return {(double)x.real, (double)x.imaginary}; }
+template <class T> Number load(T x) { return {(double)real_part(x), (double)imaginary_part(x)}; }
 
 template <class In, class Out> void transform(const Plan& plan, In* in, Out* out, int sign) {
     constexpr bool to_real = !is_complex<Out>;

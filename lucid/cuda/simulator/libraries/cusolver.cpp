@@ -21,8 +21,7 @@ int workspace_of(int* size, long long elements) {
 }
 
 template <class T> void destroy(const Matrix<T>& x) {
-    for (int j = 0; j < x.columns; ++j)
-        for (int i = 0; i < x.rows; ++i) x(i, j) = T(not_a_number<T>);
+    assign(x, [](int, int) { return T(not_a_number<T>); });
 }
 
 template <class T> int getrf(Call call, Matrix<T> a, T* work, int* pivots, int* info) {
@@ -100,10 +99,8 @@ int gesvd(Call call, char of_u, char of_v, int m, int n, T* a_at, int lda, Real<
         destroy(a);
         std::copy_n(parts.values.data(), n, values);
         const Matrix<T> left = of_u == 'O' ? a : u, right = of_v == 'O' ? Matrix<T>{a_at, n, n, lda} : v;
-        for (int j = 0; of_u != 'N' && j < left.columns; ++j)
-            for (int i = 0; i < m; ++i) left(i, j) = parts.u[(size_t)j * m + i];
-        for (int j = 0; of_v != 'N' && j < n; ++j)
-            for (int i = 0; i < n; ++i) right(i, j) = conjugate(parts.v[(size_t)i * n + j]);
+        if (of_u != 'N') assign(left, [&](int i, int j) { return parts.u[(size_t)j * m + i]; });
+        if (of_v != 'N') assign(right, [&](int i, int j) { return conjugate(parts.v[(size_t)i * n + j]); });
         *info = parts.left;
     });
 }
@@ -130,10 +127,8 @@ int gesvd_each(Call call, int vectors, int m, int n, T* a_at, int lda, Real<T>* 
             destroy(one);
             std::copy_n(parts.values.data(), k, values + (ptrdiff_t)place * k);
             const std::vector<T>&left = wide ? parts.v : parts.u, &right = wide ? parts.u : parts.v;
-            for (int j = 0; vectors && j < m; ++j)
-                for (int i = 0; i < m; ++i) u.at(place)(i, j) = left[(size_t)j * m + i];
-            for (int j = 0; vectors && j < n; ++j)
-                for (int i = 0; i < n; ++i) v.at(place)(i, j) = right[(size_t)j * n + i];
+            if (vectors) assign(u.at(place), [&](int i, int j) { return left[(size_t)j * m + i]; });
+            if (vectors) assign(v.at(place), [&](int i, int j) { return right[(size_t)j * n + i]; });
             info[place] = parts.left;
         }
     });
@@ -153,8 +148,7 @@ int eigenvalues(Call call, int vectors, int fill, int n, T* a_at, int lda, Real<
             const Matrix<T> one = a.at(place);
             info[place] = hermitian(one, fill, values + (ptrdiff_t)place * n, found);
             destroy(one);
-            for (int j = 0; vectors && j < n; ++j)
-                for (int i = 0; i < n; ++i) one(i, j) = found[(size_t)j * n + i];
+            if (vectors) assign(one, [&](int i, int j) { return found[(size_t)j * n + i]; });
         }
     });
 }

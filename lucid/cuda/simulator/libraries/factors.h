@@ -10,10 +10,6 @@
 
 namespace lucid_simulator {
 
-template <class T> T real_part(T x) { return x; }
-template <class R> R real_part(Complex<R> x) { return x.real; }
-template <class T> T imaginary_part(T) { return 0; }
-template <class R> R imaginary_part(Complex<R> x) { return x.imaginary; }
 template <class T> Real<T> size_of(T x) { return std::hypot(real_part(x), imaginary_part(x)); }
 template <class T> T times(T x, Real<T> factor) { return x * T(factor); }
 
@@ -83,8 +79,7 @@ template <class T> void multiply_reflections(const Matrix<T>& a, int count, cons
     std::vector<T> kept;
     for (int j = 0; j < count; ++j)
         for (int i = 0; i < a.rows; ++i) kept.push_back(a(i, j));
-    for (int j = 0; j < a.columns; ++j)
-        for (int i = 0; i < a.rows; ++i) a(i, j) = T(i == j);
+    assign(a, [](int i, int j) { return T(i == j); });
     const Matrix<const T> vectors{kept.data(), a.rows, count, a.rows};
     for (int k = count - 1; k >= 0; --k) reflect(vectors, k, tau[k], a, 0);
 }
@@ -102,18 +97,17 @@ template <class T> struct Rotation {
         cosine = 1 / std::hypot(Real<T>(1), tangent);
         sine = cosine * tangent;
     }
-    void turn(const Matrix<T>& x, int p, int q) const {
-        for (int i = 0; i < x.rows; ++i) {
-            const T one = x(i, p), other = x(i, q) * phase;
-            x(i, p) = times(one, cosine) - times(other, sine);
-            x(i, q) = times(one, sine) + times(other, cosine);
-        }
-    }
+    void turn(const Matrix<T>& x, int p, int q) const { turn(x.rows, &x(0, p), &x(0, q), 1, phase); }
     void turn_rows(const Matrix<T>& x, int p, int q) const {
-        for (int j = 0; j < x.columns; ++j) {
-            const T one = x(p, j), other = x(q, j) * conjugate(phase);
-            x(p, j) = times(one, cosine) - times(other, sine);
-            x(q, j) = times(one, sine) + times(other, cosine);
+        turn(x.columns, &x(p, 0), &x(q, 0), x.line, conjugate(phase));
+    }
+
+ private:
+    void turn(int count, T* first, T* second, ptrdiff_t step, T phase) const {
+        for (int i = 0; i < count; ++i, first += step, second += step) {
+            const T one = *first, other = *second * phase;
+            *first = times(one, cosine) - times(other, sine);
+            *second = times(one, sine) + times(other, cosine);
         }
     }
 };
@@ -121,9 +115,9 @@ template <class T> struct Rotation {
 constexpr int most_sweeps = 60;
 
 template <class T> Matrix<T> identity(std::vector<T>& memory, int n) {
-    memory.assign((size_t)n * n, T(0));
-    for (int i = 0; i < n; ++i) memory[(size_t)i * n + i] = T(1);
-    return {memory.data(), n, n, n};
+    memory.resize((size_t)n * n);
+    const Matrix<T> made{memory.data(), n, n, n};
+    return assign(made, [](int i, int j) { return T(i == j); }), made;
 }
 
 // The eigenvalues of a Hermitian matrix in ascending order, of which one triangle is read; `vectors` gets their
@@ -190,8 +184,7 @@ template <class T> struct Singular {
     template <class At> Singular(int rows, int columns, const At& at) : u((size_t)rows * rows), values(columns) {
         std::vector<T> memory((size_t)rows * columns), turned;
         const Matrix<T> x{memory.data(), rows, columns, rows}, w = identity(turned, columns);
-        for (int j = 0; j < columns; ++j)
-            for (int i = 0; i < rows; ++i) x(i, j) = at(i, j);
+        assign(x, at);
         const int scale = scaled(x);
         turn(x, w);
         std::vector<Real<T>> sizes(columns);
@@ -222,8 +215,7 @@ template <class T> struct Singular {
             for (int i = 0; i < x.rows; ++i) largest = std::max(largest, size_of(x(i, j)));
         if (!(largest > 0 && std::isfinite(largest))) return 0;
         const int scale = std::clamp(std::ilogb(largest), -120, 120);
-        for (int j = 0; j < x.columns; ++j)
-            for (int i = 0; i < x.rows; ++i) x(i, j) = times(x(i, j), std::ldexp(Real<T>(1), -scale));
+        assign(x, [&](int i, int j) { return times(x(i, j), std::ldexp(Real<T>(1), -scale)); });
         return scale;
     }
     // Makes all columns of x orthogonal to each other, and turns those of w likewise.
