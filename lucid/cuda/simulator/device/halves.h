@@ -67,31 +67,55 @@ LUCID_PAIR(__nv_bfloat16, __nv_bfloat162)
 typedef __half2 half2;
 typedef __nv_bfloat162 nv_bfloat162;
 
-#define LUCID_HALF_ARITHMETIC(T, name, sign)                                                \
-    inline T operator sign(T a, T b) { return T((float)a sign (float)b); }                  \
-    inline T& operator sign##=(T& a, T b) { return a = a sign b; }                          \
-    inline T __h##name(T a, T b) { return a sign b; }
-#define LUCID_HALF_OPERATORS(T)                                                             \
-    LUCID_HALF_ARITHMETIC(T, add, +)                                                        \
-    LUCID_HALF_ARITHMETIC(T, sub, -)                                                        \
-    LUCID_HALF_ARITHMETIC(T, mul, *)                                                        \
-    LUCID_HALF_ARITHMETIC(T, div, /)                                                        \
-    inline T operator-(T a) { return T(-(float)a); }                                        \
-    inline T operator+(T a) { return a; }                                                   \
-    inline T& operator++(T& a) { return a = a + T(1.0f); }                                  \
-    inline T& operator--(T& a) { return a = a - T(1.0f); }                                  \
-    inline T operator++(T& a, int) { const T before = a; ++a; return before; }              \
-    inline T operator--(T& a, int) { const T before = a; --a; return before; }              \
-    inline T __hneg(T a) { return -a; }                                                     \
-    inline T __habs(T a) { return T(__builtin_fabsf((float)a)); }                           \
-    inline T __hfma(T a, T b, T c) { return T((double)(float)a * (float)b + (float)c); }    \
-    inline T __hmin(T a, T b) { return T(lucid_simulator::least((float)a, (float)b)); }          \
-    inline T __hmax(T a, T b) { return T(-lucid_simulator::least(-(float)a, -(float)b)); }          \
-    inline bool __hisnan(T a) { return (float)a != (float)a; }                              \
+#define LUCID_HALF_ARITHMETIC(T, Pair, name, name2, sign)                                            \
+    inline T operator sign(T a, T b) { return T((float)a sign (float)b); }                           \
+    inline T& operator sign##=(T& a, T b) { return a = a sign b; }                                   \
+    inline T name(T a, T b) { return a sign b; }                                                     \
+    inline Pair name2(Pair a, Pair b) { return {a.x sign b.x, a.y sign b.y}; }                       \
+    inline Pair operator sign(Pair a, Pair b) { return name2(a, b); }                                \
+    inline Pair& operator sign##=(Pair& a, Pair b) { return a = a sign b; }
+// Comparisons; of pairs: 1 or 0 for each part, and whether it holds for both
+#define LUCID_HALF_COMPARED(T, Pair, name, sign)                                                     \
+    inline bool operator sign(T a, T b) { return (float)a sign (float)b; }                           \
+    inline bool __h##name(T a, T b) { return a sign b; }                                             \
+    inline Pair __h##name##2(Pair a, Pair b) { return {T(float(a.x sign b.x)), T(float(a.y sign b.y))}; } \
+    inline bool __hb##name##2(Pair a, Pair b) { return a.x sign b.x && a.y sign b.y; }               \
+    inline bool operator sign(Pair a, Pair b) { return __hb##name##2(a, b); }
+#define LUCID_HALF_OPERATORS(T, Pair)                                                                \
+    LUCID_HALF_ARITHMETIC(T, Pair, __hadd, __hadd2, +)                                               \
+    LUCID_HALF_ARITHMETIC(T, Pair, __hsub, __hsub2, -)                                               \
+    LUCID_HALF_ARITHMETIC(T, Pair, __hmul, __hmul2, *)                                               \
+    LUCID_HALF_ARITHMETIC(T, Pair, __hdiv, __h2div, /)                                               \
+    LUCID_HALF_COMPARED(T, Pair, eq, ==)                                                             \
+    LUCID_HALF_COMPARED(T, Pair, ne, !=)                                                             \
+    LUCID_HALF_COMPARED(T, Pair, lt, <)                                                              \
+    LUCID_HALF_COMPARED(T, Pair, le, <=)                                                             \
+    LUCID_HALF_COMPARED(T, Pair, gt, >)                                                              \
+    LUCID_HALF_COMPARED(T, Pair, ge, >=)                                                             \
+    inline T operator-(T a) { return T(-(float)a); }                                                 \
+    inline T operator+(T a) { return a; }                                                            \
+    inline T& operator++(T& a) { return a = a + T(1.0f); }                                           \
+    inline T& operator--(T& a) { return a = a - T(1.0f); }                                           \
+    inline T operator++(T& a, int) { const T before = a; ++a; return before; }                       \
+    inline T operator--(T& a, int) { const T before = a; --a; return before; }                       \
+    inline Pair operator-(Pair a) { return {-a.x, -a.y}; }                                           \
+    inline Pair operator+(Pair a) { return a; }                                                      \
+    inline T __hneg(T a) { return -a; }                                                              \
+    inline Pair __hneg2(Pair a) { return -a; }                                                       \
+    inline T __habs(T a) { return T(__builtin_fabsf((float)a)); }                                    \
+    inline Pair __habs2(Pair a) { return {__habs(a.x), __habs(a.y)}; }                               \
+    inline T __hmin(T a, T b) { return T(lucid_simulator::least((float)a, (float)b)); }              \
+    inline Pair __hmin2(Pair a, Pair b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }             \
+    inline T __hmax(T a, T b) { return T(-lucid_simulator::least(-(float)a, -(float)b)); }           \
+    inline Pair __hmax2(Pair a, Pair b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }             \
+    inline T __hfma(T a, T b, T c) { return T((double)(float)a * (float)b + (float)c); }             \
+    inline Pair __hfma2(Pair a, Pair b, Pair c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+    inline bool __hisnan(T a) { return (float)a != (float)a; }                                       \
     inline int __hisinf(T a) { return __builtin_isinf_sign((float)a); }
-LUCID_HALF_OPERATORS(__half)
-LUCID_HALF_OPERATORS(__nv_bfloat16)
+LUCID_HALF_OPERATORS(__half, __half2)
+LUCID_HALF_OPERATORS(__nv_bfloat16, __nv_bfloat162)
 #undef LUCID_HALF_OPERATORS
+#undef LUCID_HALF_COMPARED
 #undef LUCID_HALF_ARITHMETIC
 
 #define LUCID_HALF_FUNCTION(T, Pair, name, result)                                          \
@@ -133,70 +157,21 @@ LUCID_HALF_FUNCTIONS(__nv_bfloat16, __nv_bfloat162)
     inline Pair __float2##half##2_rn(float a) { return {T(a), T(a)}; }                               \
     inline Pair __floats2##half##2_rn(float a, float b) { return {T(a), T(b)}; }                     \
     inline Pair __float22##half##2_rn(float2 a) { return {T(a.x), T(a.y)}; }                         \
-    inline float2 __##half##22float2(Pair a) { return {(float)a.x, (float)a.y}; }
+    inline float2 __##half##22float2(Pair a) { return {(float)a.x, (float)a.y}; }                    \
+    inline auto __low2##half(Pair a) { return a.x; }                                                 \
+    inline auto __high2##half(Pair a) { return a.y; }                                                \
+    inline float __low2float(Pair a) { return (float)a.x; }                                          \
+    inline float __high2float(Pair a) { return (float)a.y; }                                         \
+    inline Pair __low2##half##2(Pair a) { return {a.x, a.x}; }                                       \
+    inline Pair __high2##half##2(Pair a) { return {a.y, a.y}; }                                      \
+    inline Pair __lows2##half##2(Pair a, Pair b) { return {a.x, b.x}; }                              \
+    inline Pair __highs2##half##2(Pair a, Pair b) { return {a.y, b.y}; }                             \
+    inline Pair __lowhigh2highlow(Pair a) { return {a.y, a.x}; }
 LUCID_HALF_CONVERSIONS(half, __half, __half2)
 LUCID_HALF_CONVERSIONS(bfloat16, __nv_bfloat16, __nv_bfloat162)
 #undef LUCID_HALF_CONVERSIONS
 inline __half2 make_half2(__half x, __half y) { return {x, y}; }
 inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-
-// Of pairs: of their parts.
-#define LUCID_OF_PAIR(Pair, name) \
-    inline Pair name##2(Pair a) { return {name(a.x), name(a.y)}; }
-#define LUCID_OF_PAIRS(Pair, name) \
-    inline Pair name##2(Pair a, Pair b) { return {name(a.x, b.x), name(a.y, b.y)}; }
-// Comparisons; of pairs: 1 or 0 for each part, and whether it holds for both
-#define LUCID_COMPARED(T, Pair, name, sign)                                                                 \
-    inline bool operator sign(T a, T b) { return (float)a sign (float)b; }                                  \
-    inline bool __h##name(T a, T b) { return a sign b; }                                                    \
-    inline Pair __h##name##2(Pair a, Pair b) { return {T(float(a.x sign b.x)), T(float(a.y sign b.y))}; }   \
-    inline bool __hb##name##2(Pair a, Pair b) { return a.x sign b.x && a.y sign b.y; }                      \
-    inline bool operator sign(Pair a, Pair b) { return __hb##name##2(a, b); }
-#define LUCID_ALL_COMPARED(T, Pair) \
-    LUCID_COMPARED(T, Pair, eq, ==) \
-    LUCID_COMPARED(T, Pair, ne, !=) \
-    LUCID_COMPARED(T, Pair, lt, <)  \
-    LUCID_COMPARED(T, Pair, le, <=) \
-    LUCID_COMPARED(T, Pair, gt, >)  \
-    LUCID_COMPARED(T, Pair, ge, >=)
-#define LUCID_OF_EITHER_PAIR(T, Pair)                                                                \
-    LUCID_OF_PAIRS(Pair, __hadd)                                                                     \
-    LUCID_OF_PAIRS(Pair, __hsub)                                                                     \
-    LUCID_OF_PAIRS(Pair, __hmul)                                                                     \
-    LUCID_OF_PAIRS(Pair, __hmin)                                                                     \
-    LUCID_OF_PAIRS(Pair, __hmax)                                                                     \
-    LUCID_OF_PAIR(Pair, __hneg)                                                                      \
-    LUCID_OF_PAIR(Pair, __habs)                                                                      \
-    inline Pair __h2div(Pair a, Pair b) { return {a.x / b.x, a.y / b.y}; }                           \
-    inline Pair __hfma2(Pair a, Pair b, Pair c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
-    inline Pair operator+(Pair a, Pair b) { return __hadd2(a, b); }                                  \
-    inline Pair operator-(Pair a, Pair b) { return __hsub2(a, b); }                                  \
-    inline Pair operator*(Pair a, Pair b) { return __hmul2(a, b); }                                  \
-    inline Pair operator/(Pair a, Pair b) { return __h2div(a, b); }                                  \
-    inline Pair operator-(Pair a) { return __hneg2(a); }                                             \
-    inline Pair operator+(Pair a) { return a; }                                                      \
-    inline Pair& operator/=(Pair& a, Pair b) { return a = a / b; }                                   \
-    inline Pair& operator+=(Pair& a, Pair b) { return a = a + b; }                                   \
-    inline Pair& operator-=(Pair& a, Pair b) { return a = a - b; }                                   \
-    inline Pair& operator*=(Pair& a, Pair b) { return a = a * b; }                                   \
-    inline auto __low2##T(Pair a) { return a.x; }                                                    \
-    inline auto __high2##T(Pair a) { return a.y; }                                                   \
-    inline float __low2float(Pair a) { return (float)a.x; }                                          \
-    inline float __high2float(Pair a) { return (float)a.y; }                                         \
-    inline Pair __low2##T##2(Pair a) { return {a.x, a.x}; }                                          \
-    inline Pair __high2##T##2(Pair a) { return {a.y, a.y}; }                                         \
-    inline Pair __lows2##T##2(Pair a, Pair b) { return {a.x, b.x}; }                                 \
-    inline Pair __highs2##T##2(Pair a, Pair b) { return {a.y, b.y}; }                                \
-    inline Pair __lowhigh2highlow(Pair a) { return {a.y, a.x}; }
-LUCID_OF_EITHER_PAIR(half, __half2)
-LUCID_OF_EITHER_PAIR(bfloat16, __nv_bfloat162)
-LUCID_ALL_COMPARED(__half, __half2)
-LUCID_ALL_COMPARED(__nv_bfloat16, __nv_bfloat162)
-#undef LUCID_ALL_COMPARED
-#undef LUCID_COMPARED
-#undef LUCID_OF_EITHER_PAIR
-#undef LUCID_OF_PAIRS
-#undef LUCID_OF_PAIR
 
 // Conversions between a half type and integers, of four roundings; to integers they saturate.
 #define LUCID_HALF_AND_INTEGER(half, T, name, Integer)                                                   \
