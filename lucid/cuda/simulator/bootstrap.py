@@ -49,7 +49,7 @@ _MARK = "lucid simulator\n"
 _LINES = 2
 # What Python imports when it starts.
 _CHILDREN = str(FOLDER / "children")
-_CODE = re.compile(r"\{code ([0-9a-f]+)\}")
+_CODE = re.compile(r"\{code (0x[0-9a-f]+)\}")
 
 _state: _Simulated | None = None
 

@@ -3,10 +3,10 @@
 #include <link.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <map>
 
+#include "execution/launch.h"
 #include "host/queue.h"
 
 using namespace lucid_simulator;
@@ -79,9 +79,7 @@ std::string shared_place(size_t offset) {
 
 std::string code_mark(uintptr_t code) {
     fault_library = library->path;
-    char mark[32];
-    snprintf(mark, sizeof mark, "{code %llx}", (unsigned long long)code);
-    return mark;
+    return "{code " + hexadecimal(code) + "}";
 }
 
 }  // namespace lucid_simulator

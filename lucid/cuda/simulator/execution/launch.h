@@ -53,6 +53,7 @@ Outcome run_launch(const Instance* instance, dim3 grid, dim3 block, unsigned sha
 extern thread_local std::string report_of_launch;
 
 std::string text(uint3 p);
+std::string hexadecimal(uintptr_t value);
 // The index of a thread of the block, as text.
 std::string thread_text(unsigned number);
 // Reports what is wrong where the device is now.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <iterator>
@@ -122,12 +121,10 @@ bool of_others(uintptr_t address, size_t size, Access access) {
 
 // Under the lock.
 std::string refusal(uintptr_t address, size_t size, Access access, bool in_kernel) {
-    char number[32];
-    snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
     const std::string what = access == Access::read ? "read" : "write";
     const Block* block = containing(address, size);
     const bool constant = block && block->constant && in_kernel && reaches(*block, launching_device);
-    return "out-of-range " + what + " of " + counted(size) + " at " + number + ", " +
+    return "out-of-range " + what + " of " + counted(size) + " at " + hexadecimal(address) + ", " +
            (constant ? "in the __constant__ variable " + std::string(block->variable)
             : !block ? nearest(address, in_kernel)
             : is_late(*block)

@@ -243,6 +243,12 @@ std::string text(uint3 p) {
     return "(" + std::to_string(p.x) + ", " + std::to_string(p.y) + ", " + std::to_string(p.z) + ")";
 }
 
+std::string hexadecimal(uintptr_t value) {
+    char number[32];
+    snprintf(number, sizeof number, "0x%llx", (unsigned long long)value);
+    return number;
+}
+
 std::string thread_text(unsigned number) { return text(launch.threads[number].index); }
 
 void note(const std::string& what) {

@@ -1,4 +1,6 @@
 // Errors under CUDA's names and with CUDA's words.
+#include <utility>
+
 #include "host/state.h"
 
 namespace lucid_simulator {
@@ -120,11 +122,7 @@ LUCID_CUDA const char* cudaGetErrorString(int code) {
     return words ? words : unrecognized;
 }
 LUCID_CUDA int cudaPeekAtLastError() { return last; }
-LUCID_CUDA int cudaGetLastError() {
-    const int code = last;
-    last = success;
-    return code;
-}
+LUCID_CUDA int cudaGetLastError() { return std::exchange(last, success); }
 // These keep no error: they are asked about one.
 LUCID_CUDA int cuGetErrorName(int code, const char** name) {
     const Error* error = error_of(code);

@@ -43,9 +43,9 @@ int remove(std::set<const void*>& known, const void* handle) {
 }
 
 // Before it is asked for, or waited for.
-int check_event_asked(const void* event, const std::string& call) {
+int check_event_asked(const Event* event, const std::string& call) {
     if (const int code = check(events, event)) return code;
-    if (const int code = check_asked(((const Event*)event)->mark, call)) return code;
+    if (const int code = check_asked(event->mark, call)) return code;
     return check_unsafe(call);
 }
 
@@ -212,39 +212,36 @@ LUCID_CUDA int cudaEventCreateWithFlags(void** out, unsigned flags) {
 }
 LUCID_CUDA int cudaEventCreate(void** out) { return cudaEventCreateWithFlags(out, 0); }
 LUCID_CUDA int cudaEventDestroy(void* event) { return remove(events, event); }
-LUCID_CUDA int cudaEventRecord(void* event, void* stream) {
+LUCID_CUDA int cudaEventRecord(Event* event, void* stream) {
     if (const int code = check(events, event)) return code;
     if (const int code = check_stream(stream)) return code;
-    Event& told = *(Event*)event;
-    if (device_of(stream) != told.device) return fail(invalid_handle);
-    if (const int code = mark_place(stream, &told.mark)) return code;
-    if (!told.mark) event_recorded(event, stream, device_of(stream));
-    return told.at = now(), success;
+    if (device_of(stream) != event->device) return fail(invalid_handle);
+    if (const int code = mark_place(stream, &event->mark)) return code;
+    if (!event->mark) event_recorded(event, stream, device_of(stream));
+    return event->at = now(), success;
 }
-LUCID_CUDA int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
+LUCID_CUDA int cudaStreamWaitEvent(void* stream, const Event* event, unsigned) {
     if (const int code = check_stream(stream)) return code;
     if (const int code = check(events, event)) return code;
-    const Event& told = *(const Event*)event;
-    return wait_for(stream, event, told.mark, told.at >= 0);
+    return wait_for(stream, event, event->mark, event->at >= 0);
 }
-LUCID_CUDA int cudaEventQuery(void* event) {
+LUCID_CUDA int cudaEventQuery(const Event* event) {
     if (const int code = check_event_asked(event, "cudaEventQuery")) return code;
     if (finds_unfinished([=](const Work& work) { return event_comes_after(event, work); })) return not_ready;
     host_waits_for_event(event);
     return settle_host_memory(), success;
 }
-LUCID_CUDA int cudaEventSynchronize(void* event) {
+LUCID_CUDA int cudaEventSynchronize(const Event* event) {
     if (const int code = check_event_asked(event, "cudaEventSynchronize")) return code;
     host_waits_for_event(event);
     return waited();
 }
-LUCID_CUDA int cudaEventElapsedTime(float* out, void* first, void* second) {
-    for (void* event : {first, second}) {
+LUCID_CUDA int cudaEventElapsedTime(float* out, const Event* first, const Event* second) {
+    for (const Event* event : {first, second}) {
         if (const int code = check(events, event)) return code;
-        const Event& told = *(const Event*)event;
-        if (told.mark) return fail(captured_event);
-        if (told.at < 0 || told.flags & no_timing) return fail(invalid_handle);
+        if (event->mark) return fail(captured_event);
+        if (event->at < 0 || event->flags & no_timing) return fail(invalid_handle);
     }
-    if (((const Event*)first)->device != ((const Event*)second)->device) return fail(invalid_handle);
-    return *out = (float)(((const Event*)second)->at - ((const Event*)first)->at), success;
+    if (first->device != second->device) return fail(invalid_handle);
+    return *out = (float)(second->at - first->at), success;
 }
