@@ -38,6 +38,7 @@ int make_handle(Handle** handle);
 int drop_handle(Handle* handle);
 // What the change answers, to which nobody else changes handles; not_initialized for one that there is not.
 int with_handle(Handle* handle, const std::function<int()>& change);
+// Changes a setting of a handle, or gives it.
 template <class T> int set(Handle* handle, T Handle::*setting, T value, bool valid = true) {
     return with_handle(handle, [&] { return valid ? (handle->*setting = value, success) : invalid_value; });
 }
@@ -45,8 +46,9 @@ template <class T> int get(Handle* handle, T Handle::*setting, T* out) {
     return with_handle(handle, [&] { return out ? (*out = handle->*setting, success) : invalid_value; });
 }
 
-// Calls run with a zero of a cudaDataType; answers what it does.
+// Of cudaDataType.
 enum Type { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
+// Calls run with a zero of the type; answers what it does.
 template <class Run> int with_type(int type, const Run& run) {
     if (type == R_32F) return run(float());
     if (type == R_64F) return run(double());
@@ -158,6 +160,7 @@ class Ranges {
     std::vector<Touched> touched;
     bool once = true;
 };
+// As `touch` of a list.
 inline bool touch(const Ranges& found) { return touch(found.list()); }
 
 // The numbers from 0 on, stably sorted by `less` of two of them.

@@ -17,15 +17,8 @@ using Numbers = std::vector<Number>;
 using Index = long long;
 
 // Of cufft.h.
-enum Answer {
-    success = 0,
-    invalid_plan = 1,
-    invalid_type = 3,
-    invalid_value = 4,
-    exec_failed = 6,
-    invalid_size = 8,
-    not_implemented = 14
-};
+constexpr int success = 0, invalid_plan = 1, invalid_type = 3, invalid_value = 4, exec_failed = 6, invalid_size = 8,
+              not_implemented = 14;
 enum Type { R2C = 0x2a, C2R = 0x2c, C2C = 0x29, D2Z = 0x6a, Z2D = 0x6c, Z2Z = 0x69 };
 constexpr int forward = -1, inverse = 1, most_dimensions = 3;
 
@@ -120,7 +113,7 @@ std::map<int, Plan> plans;
 template <class Change> int with_plan(int handle, Change change) {
     std::lock_guard<std::mutex> guard(lock);
     const auto found = plans.find(handle);
-    return found == plans.end() ? (int)invalid_plan : change(found->second);
+    return found == plans.end() ? invalid_plan : change(found->second);
 }
 
 template <class F> void each(const Sizes& sizes, F function) {
