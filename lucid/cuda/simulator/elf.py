@@ -28,7 +28,7 @@ def section_names(data: bytes | mmap) -> list[bytes]:
 
 
 def symbols(data: bytes | mmap) -> Iterator[tuple[int, int, int, int]]:
-    """Give of each symbol of a library where its name begins, its kind, the number of its section and its address."""
+    """Place of the name, kind, number of the section and address of each symbol of a library."""
     sections = _sections(data)
     for _, kind, _, _, begin, length, names, *_ in sections:
         if kind == _SYMBOLS:

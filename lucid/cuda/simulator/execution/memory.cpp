@@ -4,6 +4,8 @@
 // block of memory in use, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
 #include "execution/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -282,6 +284,14 @@ bool MemoryOfGraph::use_again(const Block& block) {
 
 void MemoryOfGraph::leave_again(uintptr_t begin) {
     if (of_graph && of_graph->blocks.count(begin)) of_graph->leave(begin);
+}
+
+void clear(uintptr_t begin, size_t size) {
+    if (size < sparse) return (void)memset((void*)begin, 0, size);
+    const uintptr_t first = (begin + 4095) / 4096 * 4096, last = (begin + size) / 4096 * 4096;
+    memset((void*)begin, 0, first - begin);
+    madvise((void*)first, last - first, MADV_DONTNEED);
+    memset((void*)last, 0, begin + size - last);
 }
 
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device) {

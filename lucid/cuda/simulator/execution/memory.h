@@ -55,6 +55,8 @@ class MemoryOfGraph {
     static bool use_again(const Block& block);
     static void leave_again(uintptr_t begin);
 };
+// What is at least so large begins as zeros, and takes the host's memory only where it is written to.
+constexpr size_t sparse = 1 << 27;
 // Makes bytes of a device zeros; where they are many, the host gets their memory back.
 void clear(uintptr_t begin, size_t size);
 // What is wrong with an access from a device; "" if it lies in a block that the device may reach.

@@ -22,14 +22,11 @@
 
 using namespace lucid_simulator;
 
-thread_local Running lucid_running;
-
 namespace {
 
 Fiber* starting;
 std::vector<Fiber*> fibers, idle;
 uint64_t seed = 0, random_state;
-uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 std::mutex one_at_a_time;
 
 std::string site(const char* file, int line) {
@@ -182,18 +179,6 @@ std::string deadlock() {
     return words;
 }
 
-// The blocks along one dimension that are run.
-struct Chosen {
-    uint64_t size, count;
-
-    explicit Chosen(uint64_t size) : size(size), count(size) {
-        if (size > first_blocks && size - first_blocks > last_blocks) count = first_blocks + last_blocks;
-    }
-    unsigned operator[](uint64_t turn) const {
-        return (unsigned)(turn < first_blocks || count == size ? turn : size - (count - turn));
-    }
-};
-
 // While it lives, subnormal numbers are zeros where they are computed with. On a GPU that holds for floats only; here it
 // would for doubles too, so that kernels of arrays of doubles go without. Halves are converted by integers.
 class Flushing {
@@ -234,35 +219,7 @@ void run_block(uint3 block) {
 
 namespace lucid_simulator {
 
-Launch launch;
 thread_local std::string report_of_launch;
-
-bool in_part() { return first_blocks != ~0ull; }
-
-std::string text(uint3 p) {
-    return "(" + std::to_string(p.x) + ", " + std::to_string(p.y) + ", " + std::to_string(p.z) + ")";
-}
-
-std::string hexadecimal(uintptr_t value) {
-    char number[32];
-    snprintf(number, sizeof number, "0x%llx", (unsigned long long)value);
-    return number;
-}
-
-std::string thread_text(unsigned number) { return text(launch.threads[number].index); }
-
-void note(const std::string& what) {
-    launch.report = "block " + text(lucid_running.block);
-    if (launch.inside) launch.report += ", thread " + text(lucid_running.thread);
-    launch.report += ": " + what;
-}
-
-void stop(const std::string& what) {
-    note(what);
-    // The fibers are left where they stand: device code has nothing to unwind.
-    switch_fiber(launch.threads[launch.current].fiber, &launch.host);
-    __builtin_unreachable();
-}
 
 Outcome run_launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, const unsigned char* packed) {
     std::lock_guard<std::mutex> guard(one_at_a_time);
@@ -385,7 +342,3 @@ void lucid_atomic(int begins) { atomically = begins; }
 
 LUCID_CUDA void lucid_set_seed(unsigned long long value) { seed = value; }
 LUCID_CUDA unsigned long long lucid_seed() { return seed; }
-LUCID_CUDA void lucid_set_blocks(unsigned long long first, unsigned long long last) {
-    first_blocks = first;
-    last_blocks = last;
-}

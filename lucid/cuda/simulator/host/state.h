@@ -68,6 +68,13 @@ size_t capacity();
 bool executes();
 // Whether only some blocks of launches are run: what the others would write stays as it is.
 bool in_part();
+// The blocks along one dimension that are run.
+struct Chosen {
+    uint64_t size, count;
+
+    explicit Chosen(uint64_t size);
+    unsigned operator[](uint64_t turn) const;
+};
 
 // Flags of cudaStreamCreateWithFlags.
 constexpr unsigned non_blocking = 1;
@@ -84,6 +91,9 @@ int check_stream(const void* stream);
 int device_of(const void* stream);
 // Whether it and the legacy default stream wait for each other.
 bool is_blocking(const void* stream);
+void add_stream(const Stream* stream);
+// Its memory is kept, so that no other stream gets its handle and a use of it is told. Whether there was such a stream.
+bool remove_stream(const void* stream);
 
 // As queue_work, for the driver's own work; `everywhere`: also in memory of devices to which there is no peer access.
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,

@@ -29,22 +29,16 @@ struct Event {
 };
 
 std::mutex lock;
-// The memory of those that are gone is kept, so that no other gets the handle and a use of it is told.
-std::set<const void*> streams, events;
+std::set<const void*> events;
 
-int check(const std::set<const void*>& known, const void* handle) {
+int check_event(const void* event) {
     std::lock_guard<std::mutex> guard(lock);
-    return known.count(handle) ? success : fail(invalid_handle);
-}
-
-int remove(std::set<const void*>& known, const void* handle) {
-    std::lock_guard<std::mutex> guard(lock);
-    return known.erase(handle) ? success : fail(invalid_handle);
+    return events.count(event) ? success : fail(invalid_handle);
 }
 
 // Before it is asked for, or waited for.
 int check_event_asked(const Event* event, const std::string& call) {
-    if (const int code = check(events, event)) return code;
+    if (const int code = check_event(event)) return code;
     if (const int code = check_asked(event->mark, call)) return code;
     return check_unsafe(call);
 }
@@ -94,14 +88,6 @@ thread_local int found = success;
 
 }  // namespace
 
-bool is_default(const void* stream) { return (uintptr_t)stream <= 2; }
-
-int check_stream(const void* stream) { return is_default(stream) ? success : check(streams, stream); }
-
-int device_of(const void* stream) { return is_default(stream) ? current_device() : ((const Stream*)stream)->device; }
-
-bool is_blocking(const void* stream) { return is_default(stream) || !(((const Stream*)stream)->flags & non_blocking); }
-
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,
               const std::function<void()>& work, bool everywhere) {
     make_context();
@@ -149,8 +135,7 @@ LUCID_CUDA int cudaStreamCreateWithPriority(void** out, unsigned flags, int prio
     make_context();
     Stream* made = new Stream{flags, priority < -5 ? -5 : priority > 0 ? 0 : priority, current_device()};
     stream_made(made, made->device, !(flags & non_blocking));
-    std::lock_guard<std::mutex> guard(lock);
-    streams.insert(made);
+    add_stream(made);
     return *out = made, success;
 }
 LUCID_CUDA int cudaStreamCreate(void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
@@ -171,7 +156,7 @@ LUCID_CUDA int cudaStreamGetPriority(void* stream, int* out) {
 LUCID_CUDA int cudaStreamDestroy(void* stream) {
     if (const int code = check_stream(stream)) return code;
     leave_capture(stream);
-    if (const int code = remove(streams, stream)) return code;
+    if (!remove_stream(stream)) return fail(invalid_handle);
     return stream_gone(stream), success;
 }
 LUCID_CUDA int cudaStreamSynchronize(void* stream) {
@@ -211,9 +196,12 @@ LUCID_CUDA int cudaEventCreateWithFlags(void** out, unsigned flags) {
     return *out = made, success;
 }
 LUCID_CUDA int cudaEventCreate(void** out) { return cudaEventCreateWithFlags(out, 0); }
-LUCID_CUDA int cudaEventDestroy(void* event) { return remove(events, event); }
+LUCID_CUDA int cudaEventDestroy(void* event) {
+    std::lock_guard<std::mutex> guard(lock);
+    return events.erase(event) ? success : fail(invalid_handle);
+}
 LUCID_CUDA int cudaEventRecord(Event* event, void* stream) {
-    if (const int code = check(events, event)) return code;
+    if (const int code = check_event(event)) return code;
     if (const int code = check_stream(stream)) return code;
     if (device_of(stream) != event->device) return fail(invalid_handle);
     if (const int code = mark_place(stream, &event->mark)) return code;
@@ -222,7 +210,7 @@ LUCID_CUDA int cudaEventRecord(Event* event, void* stream) {
 }
 LUCID_CUDA int cudaStreamWaitEvent(void* stream, const Event* event, unsigned) {
     if (const int code = check_stream(stream)) return code;
-    if (const int code = check(events, event)) return code;
+    if (const int code = check_event(event)) return code;
     return wait_for(stream, event, event->mark, event->at >= 0);
 }
 LUCID_CUDA int cudaEventQuery(const Event* event) {
@@ -238,7 +226,7 @@ LUCID_CUDA int cudaEventSynchronize(const Event* event) {
 }
 LUCID_CUDA int cudaEventElapsedTime(float* out, const Event* first, const Event* second) {
     for (const Event* event : {first, second}) {
-        if (const int code = check(events, event)) return code;
+        if (const int code = check_event(event)) return code;
         if (event->mark) return fail(captured_event);
         if (event->at < 0 || event->flags & no_timing) return fail(invalid_handle);
     }

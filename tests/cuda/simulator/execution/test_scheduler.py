@@ -266,7 +266,7 @@ def test_memory(device):
 
 
 def test_bytes_are_counted(device):
-    """Each access of an array counts with its size, vectors as one; no shared memory, stacks, parameters or refusals."""
+    """Each access of an array counts by its size, vectors as one; no shared memory, stacks, parameters or refusals."""
     put, _ = device
     run = launcher(
         """struct alignas(16) Four { float at[4]; };

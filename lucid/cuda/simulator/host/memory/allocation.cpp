@@ -19,8 +19,6 @@ namespace lucid_simulator {
 namespace {
 
 constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
-// What is at least so large begins as zeros, and takes the host's memory only where it is written to.
-constexpr size_t sparse = 1 << 27;
 
 // The driver's own.
 struct Pool {
@@ -105,14 +103,6 @@ void give_out_again(const Block& block) {
 }
 
 }  // namespace
-
-void clear(uintptr_t begin, size_t size) {
-    if (size < sparse) return (void)memset((void*)begin, 0, size);
-    const uintptr_t first = (begin + 4095) / 4096 * 4096, last = (begin + size) / 4096 * 4096;
-    memset((void*)begin, 0, first - begin);
-    madvise((void*)first, last - first, MADV_DONTNEED);
-    memset((void*)last, 0, begin + size - last);
-}
 
 }  // namespace lucid_simulator
 
