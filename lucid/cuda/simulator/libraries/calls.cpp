@@ -47,11 +47,14 @@ void Call::works() {
 
 int Call::run(const std::function<void()>& work) const {
     if (status) return status;
-    const auto spoiling = [work, garbage = garbage] {
+    const auto queue = [&](const std::function<void()>& all) {
+        return queue_work(settings.stream, name, list(), all) ? execution_failed : success;
+    };
+    if (!garbage.size) return queue(work);
+    return queue([work, garbage = garbage] {
         std::fill_n(garbage.data, garbage.size, (char)0xFF);
         work();
-    };
-    return queue_work(settings.stream, name, list(), spoiling) ? execution_failed : success;
+    });
 }
 
 int Call::wait() const { return cudaStreamSynchronize(settings.stream) ? execution_failed : success; }
