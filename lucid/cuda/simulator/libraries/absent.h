@@ -9,10 +9,11 @@
 static int refuse(const std::string& words);
 
 // The assertion takes the semicolon behind a use.
-#define REFUSE(NAME)                                                                                              \
-    LUCID_CUDA int NAME() {                                                                                       \
-        return refuse("lucid's simulated CUDA devices have no " #NAME "; docs/users/simulator.md lists what there is"); \
-    }                                                                                                             \
+#define REFUSE(NAME)                                                    \
+    LUCID_CUDA int NAME() {                                             \
+        return refuse("lucid's simulated CUDA devices have no " #NAME   \
+                      "; docs/users/simulator.md lists what there is"); \
+    }                                                                   \
     static_assert(true)
 #define REFUSE_SIZED(NAME) \
     REFUSE(NAME);          \
