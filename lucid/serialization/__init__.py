@@ -19,6 +19,7 @@ from lucid.serialization.bounded import Bounded
 from lucid.serialization.files import open_regular, replace
 from lucid.serialization.format import encode, read_contents
 from lucid.serialization.locations import Locations
+from lucid.serialization.progress import reading, written
 from lucid.serialization.pytorch import is_pytorch, read_pytorch
 from lucid.serialization.refusals import checked, shown
 from lucid.serialization.source import Source
@@ -79,16 +80,16 @@ def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
     own = {"format": FORMAT, "version": str(VERSION), "tree": tree, "crc32": str(zlib.crc32(tree.encode()))}
     pieces = encode(writer.metadata() | own, writer.arrays, writer.size(tree))
     if isinstance(f, str | os.PathLike):
-        replace(f, lambda file: write(file, pieces))
+        replace(f, lambda file: write(file, pieces, os.fspath(f)))
         return
     expect_binary("save", f, "write")
-    write(f, pieces)
+    write(f, pieces, repr(f))
 
 
-def write(file: BinaryIO, pieces: Sequence[Any]) -> None:
+def write(file: BinaryIO, pieces: Sequence[Any], name: str) -> None:
     """Write pieces of memory one after another."""
-    for piece in pieces:
-        rest = memoryview(piece)
+    for piece in written([memoryview(piece) for piece in pieces], f"save {name}"):
+        rest = piece
         while rest:  # a file without a buffer may take a part only
             taken = cast("int | None", file.write(rest))
             rest = rest[len(rest) if taken is None else taken :]
@@ -173,7 +174,7 @@ def load(
     if isinstance(f, str | os.PathLike):
         if os.fspath(f).endswith(".json"):
             return read_index(Path(f), place, mapped=bool(mmap))
-        with open_regular(f) as file:
+        with open_regular(f) as opened, reading(opened, f"load {os.fspath(f)}") as file:
             return read(file, os.fspath(f), place, mapped=bool(mmap))
     expect_binary("load", f, "read", "seek", "tell")
     if hasattr(f, "seekable") and not f.seekable():
