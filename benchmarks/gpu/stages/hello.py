@@ -146,7 +146,7 @@ def path(name: str, dtype: str) -> Told:
     from lucid.cuda.libraries import cudnn
 
     run_path(name, dtype)
-    built = [key for key, graph in cudnn._graphs.items() if graph]
+    built = [key for key, graph in cudnn._graphs._made.items() if graph]
     taken = {key.operation for key in built if key.inputs[0][1].dtype == C_TYPES[dtype]}
     took = {part: CUDNN if part in taken else OWN for part in PATHS[name][0]}
     expected = OWN if device.simulated() else CUDNN
