@@ -87,7 +87,8 @@ _FUNCTION = re.compile(
 _TYPE = re.compile(r"\b(?:struct|class|union|enum|namespace)\s+(\w+)")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 _MACRO = re.compile(r"^#define(?:.*\\\n)*.*", re.MULTILINE)
-_CALLED = re.compile(r"\bLUCID_[A-Z_0-9]+\(([^()]*)\)|\b([A-Za-z_]\w*)\(")
+_OWN = re.compile(r"^namespace lucid_simulator \{$.*?^\}  // namespace", re.MULTILINE | re.DOTALL)
+_CALLED = re.compile(r"\bLUCID_[A-Z_0-9]+\(([^()]*)\)|(?<!::)\b([A-Za-z_]\w*)\(")
 _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 
@@ -196,8 +197,8 @@ def _of_cuda(code: str) -> set[str]:
 
 @cache
 def _declared_names() -> set[str]:
-    """Names of functions in our headers, those made by macros included."""
-    texts = (_MACRO.sub("", path.read_text(encoding="utf-8")) for path in FOLDER.glob("device/*.h"))
+    """Names of functions in our headers, those made by macros included and those of our namespace left out."""
+    texts = (_OWN.sub("", _MACRO.sub("", path.read_text(encoding="utf-8"))) for path in FOLDER.glob("device/*.h"))
     return {name for text in texts for match in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(match))}
 
 

@@ -59,13 +59,13 @@ inline void __trap(LUCID_SITE) { lucid_stop("__trap()", file, line); }
 // ---- barriers ----
 
 inline void __syncthreads(LUCID_SITE) { lucid_block_barrier(lucid_simulator::barrier, 0, file, line); }
-#define LUCID_BARRIER(name)                                                                      \
-    inline int __syncthreads_##name(int predicate, LUCID_SITE) {                                 \
-        return lucid_block_barrier(lucid_simulator::barrier_##name, predicate, file, line);      \
+#define LUCID_BARRIER(name, operation)                                                 \
+    inline int name(int predicate, LUCID_SITE) {                                       \
+        return lucid_block_barrier(lucid_simulator::operation, predicate, file, line); \
     }
-LUCID_BARRIER(count)
-LUCID_BARRIER(and)
-LUCID_BARRIER(or)
+LUCID_BARRIER(__syncthreads_count, barrier_count)
+LUCID_BARRIER(__syncthreads_and, barrier_and)
+LUCID_BARRIER(__syncthreads_or, barrier_or)
 #undef LUCID_BARRIER
 inline void __syncwarp(unsigned mask = ~0u, LUCID_SITE) { lucid_match("__syncwarp", mask, 0, 0, file, line); }
 inline void __threadfence() {}

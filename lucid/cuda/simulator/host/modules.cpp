@@ -47,6 +47,7 @@ struct Module {
 
 std::mutex lock;
 std::map<const Unit*, Module> modules;
+std::vector<Module*> in_order;  // as they were first loaded
 
 // Of CUfunction_attribute: those that a program may choose begin with the bytes of dynamic shared memory.
 enum { threads_of_block = 0, own_shared = 1, registers = 4, ptx = 5, binary = 6, dynamic_shared = 8, carveout = 9 };
@@ -145,6 +146,7 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
     if (python.load && !ask([&] { python.load(path, unit); }).given) return fail(invalid_image, "interrupted");
     std::lock_guard<std::mutex> guard(lock);
     Module& made = modules[unit];
+    if (!made.unit) in_order.push_back(&made);
     made.unit = unit;
     made.launches.resize(unit->count);
     return *out = &made, success;
@@ -269,9 +271,9 @@ LUCID_CUDA const char* lucid_parameters(const Instance* instance, unsigned* size
 // Calls with the name of each kernel that was launched and how often, and begins to count anew if asked to.
 LUCID_CUDA void lucid_each_kernel(void (*tell)(const char*, size_t), int anew) {
     std::lock_guard<std::mutex> guard(lock);
-    for (auto& [unit, module] : modules)
-        for (size_t i = 0; i < module.launches.size(); ++i) {
-            if (tell && module.launches[i]) tell(unit->instances[i].name, module.launches[i]);
-            if (anew) module.launches[i] = 0;
+    for (Module* module : in_order)
+        for (size_t i = 0; i < module->launches.size(); ++i) {
+            if (tell && module->launches[i]) tell(module->unit->instances[i].name, module->launches[i]);
+            if (anew) module->launches[i] = 0;
         }
 }
