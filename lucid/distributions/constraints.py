@@ -67,7 +67,8 @@ class _Bounded(Constraint):
 
     @property
     def words(self) -> str:
-        return self.wording.format(**{name: _shown(bound) for name, bound in vars(self).items()})
+        bounds = {name: getattr(self, name, None) for name in ("lower_bound", "upper_bound")}
+        return self.wording.format(**{name: _shown(bound) for name, bound in bounds.items()})
 
 
 class _Above(_Bounded):

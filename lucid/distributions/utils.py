@@ -97,7 +97,7 @@ def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
 def reading(path: str, doc: str | None = None) -> Any:
     """Return the property that is an attribute of another attribute, at a path of names with dots."""
     member = property(attrgetter(path))
-    # without one, that of the base's property
+    # not that of the function; `help` does not find that of the base's property
     member.__doc__ = doc
     return member
 

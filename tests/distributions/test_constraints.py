@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.distributions import constraints
-from lucid.errors import ShapeError
+from lucid.distributions import Distribution, constraints
+from lucid.errors import SettingError, ShapeError
 from tests.device import DEVICE
 
 
@@ -66,3 +66,39 @@ def test_events_have_dimensions(constraint):
     for value in ([[0, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 2], [2, 1]]):
         given = lucid.tensor(value, device=DEVICE)
         assert constraint.check(given).tolist() == constraint.check(given.double()).tolist()
+
+
+class _AboveTwo(constraints.greater_than):
+    """With a bound of the class."""
+
+    lower_bound = 2.0
+
+    def __init__(self):
+        pass
+
+
+class _Within(constraints.interval):
+    """With bounds that are computed, and another attribute."""
+
+    lower_bound = property(lambda self: self.about - 1)
+    upper_bound = property(lambda self: self.about + 1)
+
+    def __init__(self, about):
+        self.about = about
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"), [(_AboveTwo(), "above 2"), (_Within(3.0), "between 2 and 4")], ids=["class", "property"]
+)
+def test_bounds_of_a_subclass_are_named(constraint, words):
+    """Messages show them wherever they are kept."""
+
+    class OfOne(Distribution):
+        arg_constraints = property(lambda self: {"level": constraint})
+
+        def __init__(self, level):
+            self._set(True, level=level)
+
+    OfOne(numbers(2.5))
+    with pytest.raises(SettingError, match=f"OfOne: expected level {words}, got"):
+        OfOne(numbers(-1.0))

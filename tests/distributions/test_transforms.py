@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 
 import numpy as np
@@ -274,6 +275,17 @@ def test_too_few_dimensions():
             transform(numbers(1.0))
         with pytest.raises(ShapeError, match=f"{name}: expected . dimensions or more"):
             transform.inv(numbers(1.0))
+
+
+def test_what_is_the_same_as_of_another_says_so_in_its_own_words():
+    """`help` has the meaning of a sign that is read of another transform, and of the shape before a softmax."""
+    sign = inspect.getdoc(distributions.Transform.sign)
+    assert "rises" in sign
+    for kind in (distributions.IndependentTransform, type(ExpTransform().inv)):
+        assert inspect.getdoc(kind.sign) == sign
+    for name in ("forward_shape", "inverse_shape"):
+        wanted = inspect.getdoc(getattr(distributions.Transform, name))
+        assert inspect.getdoc(getattr(distributions.SoftmaxTransform, name)) == wanted
 
 
 @pytest.mark.parametrize("row", SIMPLE)

@@ -199,7 +199,7 @@ class _InverseTransform(Transform):
         return self._inv.domain
 
     bijective = reading("_inv.bijective")
-    sign = reading("_inv.sign")
+    sign = reading("_inv.sign", Transform.sign.__doc__)
 
     @property
     def inv(self) -> Transform:

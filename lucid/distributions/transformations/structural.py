@@ -66,7 +66,7 @@ class IndependentTransform(Transform):
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     bijective = reading("base_transform.bijective")
-    sign = reading("base_transform.sign")
+    sign = reading("base_transform.sign", Transform.sign.__doc__)
 
     def _call(self, x: Tensor) -> Tensor:
         self._check_dim(x, self.domain.event_dim)

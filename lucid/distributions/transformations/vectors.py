@@ -58,7 +58,8 @@ class SoftmaxTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Any:
         return _last("SoftmaxTransform", shape)
 
-    inverse_shape = forward_shape
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
+        return _last("SoftmaxTransform", shape)
 
 
 class StickBreakingTransform(Transform):

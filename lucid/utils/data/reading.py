@@ -307,23 +307,22 @@ def keeps_state(value: Any) -> bool:
 
 
 class Failure(NamedTuple):
-    """An exception of a worker, its traceback as text, and the index of the sample that was being read."""
+    """An exception of a worker, the index of the sample that was being read, and the traceback as text.
+
+    An exception that comes with its traceback needs no text: it is made of that where it is raised.
+    """
 
     error: BaseException
-    text: str
-    at: Any
-
-
-def failure_of(error: BaseException, at: Any = None) -> Failure:
-    """Return an exception that was caught in a worker, as the training loop is told of it."""
-    return Failure(error, "".join(traceback.format_exception(error)), at)
+    at: Any = None
+    text: str | None = None
 
 
 def failed(worker: str, number: int, job: Job | None, failure: Failure) -> WorkerError:
     """Return the error for an exception of a worker; `worker` is its name in the message."""
     where = " while it was starting" if job is None else while_reading(job, failure.at)
     error = failure.error
-    made = worker_error(f"{type(error).__name__} in {worker}{where}: {error}\n\n{failure.text}", number, job)
+    text = "".join(traceback.format_exception(error)) if failure.text is None else failure.text
+    made = worker_error(f"{type(error).__name__} in {worker}{where}: {error}\n\n{text}", number, job)
     made.__cause__ = error
     return made
 

@@ -22,7 +22,6 @@ from lucid.utils.data.reading import (
     Pass,
     WorkerInfo,
     failed,
-    failure_of,
     reader_of,
     set_worker_info,
     while_reading,
@@ -160,7 +159,7 @@ def _run(setup: Setup, seed: int, number: int, count: int, wires: _Wires) -> Non
                 setup.worker_init_fn(number)
             reader = reader_of(parts, SampleStreams(python=False))
     except BaseException as error:  # noqa: BLE001  told to the training loop, whatever it is
-        wires.said.put((number, -1, failure_of(error)))
+        wires.said.put((number, -1, Failure(error)))
         return
     number_of_pass, this = 0, Pass(0, 0, [])
     started = True
@@ -175,5 +174,5 @@ def _run(setup: Setup, seed: int, number: int, count: int, wires: _Wires) -> Non
                 started = True
             result = reader.read(what)
         except BaseException as error:  # noqa: BLE001  as above
-            result = failure_of(error, reader.at)
+            result = Failure(error, reader.at)
         wires.said.put((number, number_of_pass, Outcome(what.number, result)))

@@ -9,6 +9,7 @@ import random
 import resource
 import signal
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,14 +18,14 @@ from lucid.base.random.generator import manual_seed
 from lucid.base.sharing import Block
 from lucid.errors import ArgumentError, LucidError, OutOfMemoryError
 from lucid.utils.data.randomness import SampleStreams
-from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, failure_of, reader_of, set_worker_info
+from lucid.utils.data.reading import Failure, Job, Parts, Pass, WorkerInfo, reader_of, set_worker_info
 from lucid.utils.data.workers.sharing import Message, Writer, unpack, why_not_picklable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
 
-    from lucid.utils.data.reading import Failure, Reader
+    from lucid.utils.data.reading import Reader
 
 
 class Setup(NamedTuple):
@@ -190,16 +191,16 @@ def _packed_failure(writer: Writer, error: BaseException, at: Any) -> Message:
 
 
 def _failure(error: BaseException, at: Any) -> Failure:
-    failure = failure_of(error, at)
+    text = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001  whatever its class raises
-        failure = failure._replace(error=_stand_in(error))
+        error = _stand_in(error)
     try:
         pickle.dumps(at)
     except Exception:  # noqa: BLE001
-        failure = failure._replace(at=repr(at))
-    return failure
+        at = repr(at)
+    return Failure(error, at, text)
 
 
 def _stand_in(error: BaseException) -> BaseException:

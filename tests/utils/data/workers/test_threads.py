@@ -42,6 +42,23 @@ def test_a_sample_that_raises(kind):
         del caught
 
 
+class Unprintable(Exception):
+    """Of which no traceback can be made."""
+
+    @property
+    def __notes__(self):
+        raise LookupError("no notes")
+
+
+def test_an_exception_of_which_no_traceback_can_be_made():
+    """The loop has the error of that; the thread goes on, so that nothing is waited for."""
+    loader = DataLoader(
+        Failing(functools.partial(fail, Unprintable), at=0, size=2), num_workers=1, worker="thread", timeout=PATIENCE
+    )
+    with nothing_left(), pytest.raises(LookupError, match="no notes"):
+        next(iter(loader))
+
+
 def test_leaving_the_loop():
     """A `break` after one batch, a hundred times, and a loader that goes away leave nothing."""
     with nothing_left():
