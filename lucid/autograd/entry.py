@@ -275,16 +275,17 @@ def grad(
         )
     keep = create_graph if retain_graph is None else retain_graph
     roots = _as_sequence(outputs, "outputs")
-
-    def gradients(grads: Any, keep: bool) -> list[Any]:
-        return _gradients(roots, targets, grads, keep, create_graph, allow_unused, materialize_grads)
-
+    rest = create_graph, allow_unused, materialize_grads
     if is_grads_batched:
-        *rows, last = _rows_of(grad_outputs)
-        columns = zip(*[gradients(row, True) for row in rows], gradients(last, keep), strict=True)
-        results = [None if column[0] is None else GRAPH.stack(*column, dim=0) for column in columns]
+        grads, count = _batch(grad_outputs)
+        rows: list[list[Any]] = []
+        for index in range(count):
+            # when its turn has come: an error in the pass of one before it comes first
+            row = tuple(None if g is None else g[index] for g in grads)
+            rows.append(_gradients(roots, targets, row, keep or index < count - 1, *rest))
+        results = [None if column[0] is None else GRAPH.stack(*column, dim=0) for column in zip(*rows, strict=True)]
     else:
-        results = gradients(grad_outputs, keep)
+        results = _gradients(roots, targets, grad_outputs, keep, *rest)
     if type(inputs) is dict:
         return dict(zip(cast("dict[Any, Any]", inputs), results, strict=True))
     return tuple(results)
@@ -329,8 +330,8 @@ def _gradients(
     return results
 
 
-def _rows_of(gradients: Any) -> list[tuple[Any, ...]]:
-    """Return the gradients at each index of their leading dimension."""
+def _batch(gradients: Any) -> tuple[tuple[Any, ...], int]:
+    """Return the gradients of `is_grads_batched` as a tuple, and the size of their leading dimension."""
     grads = () if gradients is None else _as_sequence(gradients, "grad_outputs")
     sizes = {g.array.shape[0] for g in grads if isinstance(g, TensorBase) and g.array.ndim}
     if len(sizes) != 1:
@@ -340,4 +341,4 @@ def _rows_of(gradients: Any) -> list[tuple[Any, ...]]:
     count = sizes.pop()
     if not count:
         raise ShapeError("grad: is_grads_batched needs grad_outputs of one gradient or more, got a leading size of 0")
-    return [tuple(None if g is None else g[index] for g in grads) for index in range(count)]
+    return grads, count

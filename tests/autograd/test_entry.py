@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import ShapeError
+from lucid import hooks
+from lucid.errors import HookTypeError, ShapeError
 
 contract = pytest.mark.contract
 
@@ -144,6 +145,23 @@ def test_batched_gradients() -> None:
     np.testing.assert_array_equal(jacobian.cpu().numpy(), np.diag([2.0, 4.0, 6.0]))
     with pytest.raises(ShapeError, match="is_grads_batched needs grad_outputs of one gradient or more"):
         lucid.autograd.grad(x * x, x, lucid.zeros(0, 3, dtype=lucid.float64), is_grads_batched=True)
+
+
+def test_batched_gradients_are_taken_one_by_one() -> None:
+    """A row is taken just before its pass: the error of an earlier one, and the order of function hooks, tell."""
+    x = leaf(1.0, 2.0, 3.0)
+    y, z = x * x, x * 3
+    with pytest.raises(HookTypeError, match="grad: gradient 1: expected a Tensor or None, got int"):
+        lucid.autograd.grad((y, z), x, (lucid.eye(3, dtype=lucid.float64), [1, 2]), is_grads_batched=True)
+    names: list[str] = []
+
+    class Names(hooks.FunctionHook):
+        def before(self, call: hooks.Call) -> None:
+            names.append(call.name)
+
+    with Names():
+        lucid.autograd.grad(x * x, x, lucid.eye(3, dtype=lucid.float64)[:2], is_grads_batched=True)
+    assert names == ["mul", "getitem", "getitem", "MulBackward0", "getitem", "MulBackward0", "stack"]
 
 
 @pytest.mark.parametrize("retain_graph", [None, False, True])
