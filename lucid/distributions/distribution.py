@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
@@ -75,6 +77,15 @@ class Distribution:
         if type(value) is not bool:
             raise ArgumentError(f"set_default_validate_args: value: expected a bool, got {value!r}")
         Distribution._validate_args = value
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Give a family its own copy of an inherited constructor: Python's errors about a call name what was called."""
+        super().__init_subclass__(**kwargs)
+        made = cls.__init__
+        if "__init__" not in vars(cls) and isinstance(made, FunctionType):
+            own = FunctionType(made.__code__, made.__globals__, made.__name__, made.__defaults__, made.__closure__)
+            cls.__init__ = functools.update_wrapper(own, made)
+            own.__kwdefaults__, own.__qualname__ = made.__kwdefaults__, f"{cls.__qualname__}.__init__"
 
     def __init__(
         self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None

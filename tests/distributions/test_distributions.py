@@ -371,3 +371,15 @@ def test_the_default_of_looking():
             Distribution.set_default_validate_args(1)
     finally:
         Distribution._validate_args = None
+
+
+def test_errors_of_a_call_name_the_family():
+    """Too many arguments of a public family, or of a subclass, are an error that begins with its name."""
+
+    class Own(distributions.Normal):
+        pass
+
+    public = [value for name in distributions.__all__ if isinstance(value := getattr(distributions, name), type)]
+    for family in [*(kind for kind in public if issubclass(kind, distributions.Distribution)), Own]:
+        with pytest.raises(TypeError, match=rf"{family.__name__}\.__init__\(\) takes "):
+            family(*range(12))
