@@ -14,6 +14,7 @@ from lucid.base import gpu
 from lucid.errors import CaptureError, DeviceError, DtypeError
 from tests.captures import Recorded
 from tests.device import DEVICE
+from tests.pieces import raising
 
 both_devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 SETTINGS = {"init_scale": 2.0**10, "growth_factor": 3.0, "backoff_factor": 0.25, "growth_interval": 3}
@@ -811,10 +812,7 @@ def test_a_step_that_raises_can_be_made_again():
     optimizer, scaler = lucid.optim.SGD([weight], lr=1.0), amp.GradScaler(init_scale=8.0)
     scaler.scale((weight * 3).sum()).backward()
 
-    def refuse(*_):
-        raise KeyError("not now")
-
-    with optimizer.register_step_pre_hook(refuse), pytest.raises(KeyError, match="not now"):
+    with optimizer.register_step_pre_hook(raising(KeyError("not now"))), pytest.raises(KeyError, match="not now"):
         scaler.step(optimizer)
     scaler.step(optimizer)
     assert weight.tolist() == [-2.0, -1.0]

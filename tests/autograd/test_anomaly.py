@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd import Function, detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from lucid.autograd import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from tests.pieces import function_of, raising
 
 
 def leaf(*values: float) -> lucid.Tensor:
@@ -40,16 +41,8 @@ def messages(run, expected=None):
     return [*given, *(str(warning.message) for warning in caught)]
 
 
-class Bad(Function):
-    """Raises in backward."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, grad):
-        raise KeyError("inside")
+# Raises in backward.
+Bad = function_of(lambda ctx, x: x * 1, raising(KeyError("inside")), name="Bad")
 
 
 def test_switching_it_on_warns() -> None:

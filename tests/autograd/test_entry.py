@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.errors import HookTypeError, ShapeError
+from tests.pieces import in_threads
 
 contract = pytest.mark.contract
 
@@ -334,11 +334,7 @@ def test_concurrent_passes_over_one_leaf_lose_nothing() -> None:
         for _ in range(200):
             (x * 3).backward()
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 8)
     assert len(calls) == 1600
     assert x.grad.item() == 4800.0
 
@@ -348,9 +344,7 @@ def test_modes_belong_to_the_thread() -> None:
     """no_grad on one thread does not reach another."""
     seen = []
     with lucid.no_grad():
-        worker = threading.Thread(target=lambda: seen.append(lucid.is_grad_enabled()))
-        worker.start()
-        worker.join()
+        in_threads(lambda: seen.append(lucid.is_grad_enabled()))
     assert seen == [True]
 
 

@@ -12,6 +12,7 @@ from lucid import numpy as lnp
 from lucid.autograd import Function
 from lucid.autograd.function import FunctionCtx, once_differentiable
 from lucid.errors import HookTypeError
+from tests.pieces import function_of
 
 contract = pytest.mark.contract
 
@@ -193,15 +194,7 @@ def test_unused_and_non_differentiable_outputs(materialize: bool) -> None:
 )
 def test_wrong_gradients_are_named(returned: object, error: type[Exception], text: str) -> None:
     """Each error names the Function, the index, expected and got; nothing is accumulated."""
-
-    class Wrong(Function):
-        @staticmethod
-        def forward(ctx, x, number):
-            return x * number
-
-        @staticmethod
-        def backward(ctx, grad):
-            return returned(grad)
+    Wrong = function_of(lambda ctx, x, number: x * number, lambda ctx, grad: returned(grad), name="Wrong")
 
     x = leaf(1.0, 2.0)
     with pytest.raises(error, match=f"Wrong.backward.*{text}"):
@@ -212,15 +205,7 @@ def test_wrong_gradients_are_named(returned: object, error: type[Exception], tex
 @contract("3.4")
 def test_trailing_nones_are_fine() -> None:
     """More entries than arguments are accepted if they are None."""
-
-    class Generous(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2, None, None
+    Generous = function_of(lambda ctx, x: x * 2, lambda ctx, grad: (grad * 2, None, None), name="Generous")
 
     x = leaf(1.0)
     Generous.apply(x).backward()
@@ -230,15 +215,7 @@ def test_trailing_nones_are_fine() -> None:
 @contract("3.5")
 def test_an_input_returned_unchanged_is_a_view_with_a_grad_fn() -> None:
     """It is another object on the same memory; changing it in place is refused."""
-
-    class Same(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 7
+    Same = function_of(lambda ctx, x: x, lambda ctx, grad: grad * 7, name="Same")
 
     x = leaf(1.0)
     y = Same.apply(x)
@@ -367,10 +344,7 @@ def test_bad_use() -> None:
     with pytest.raises(TypeError, match="expected tensors or None, got int as number 0"):
         Saves.apply(leaf(1.0))
 
-    class NoBackward(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    NoBackward = function_of(lambda ctx, x: x * 2, name="NoBackward")
 
     with pytest.raises(NotImplementedError, match="static backward"):
         NoBackward.apply(leaf(1.0)).backward()

@@ -15,6 +15,7 @@ from lucid import nn
 from lucid.autograd import Function
 from lucid.autograd.graph import GradientEdge, get_gradient_edge
 from lucid.errors import LucidError
+from tests.pieces import function_of
 
 contract = pytest.mark.contract
 
@@ -657,16 +658,8 @@ def test_dtypes_that_cannot_be_declared(dtypes, message):
         declaring(*dtypes)[0].apply(lucid.ones(2, requires_grad=True))
 
 
-class Unasked(Function):
-    """The identity, which hands no gradient on."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None
+# The identity, which hands no gradient on.
+Unasked = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: None)
 
 
 def changed_in_part(x, values):
@@ -708,14 +701,7 @@ def test_gradients_are_summed_to_the_shape_of_the_input(given, rng):
     """What is as large or larger, and broadcasts from it, is summed over what has been spread."""
     values = rng.standard_normal(given)
 
-    class Spread(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            return lucid.tensor(values)
+    Spread = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: lucid.tensor(values))
 
     x = lucid.zeros(3, 1, dtype=lucid.float64, requires_grad=True)
     Spread.apply(x).sum().backward()

@@ -10,6 +10,7 @@ import pytest
 import lucid
 from lucid.autograd import GradcheckError, gradcheck, gradgradcheck
 from lucid.autograd.function import Function
+from tests.pieces import function_of
 
 
 def double(rng, *shape):
@@ -111,14 +112,7 @@ def test_one_wrong_element_is_found(rng):
     weights = np.ones((4, 5))
     weights[2, 3] = 1.01
 
-    class Wrong(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 3.0
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 3.0 * lucid.tensor(weights)
+    Wrong = function_of(lambda ctx, x: x * 3.0, lambda ctx, grad: grad * 3.0 * lucid.tensor(weights))
 
     with pytest.raises(GradcheckError, match=r"output 0, element \[2, 3\]"):
         gradcheck(Wrong.apply, double(rng, 4, 5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -13,6 +14,7 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook, saved_tensors_hooks
 from lucid.errors import HookError, HookTypeError
+from tests.pieces import in_threads
 
 contract = pytest.mark.contract
 
@@ -208,11 +210,7 @@ def test_passes_over_one_graph_do_not_mix_their_module_hooks(others):
     del calls[:]
     barrier = threading.Barrier(4)
     seeds = [lucid.full_like(y, float(n)) for n in range(1, 5)]
-    threads = [threading.Thread(target=y.backward, args=(seed, True)) for seed in seeds]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(y.backward, seed, True) for seed in seeds])
     assert sorted(calls) == [(6.0 * n, float(n)) for n in range(1, 5)]
 
 
@@ -231,11 +229,7 @@ def test_a_hook_that_raises_in_one_thread_of_many():
             except Planted as error:
                 errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(n % 2 == 0,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, n % 2 == 0) for n in range(6)])
     assert len(errors) == 150
     assert x.grad.item() == 300.0
     assert all("made by MulBackward0" in error.__notes__[0] for error in errors)

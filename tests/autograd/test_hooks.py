@@ -15,6 +15,7 @@ import pytest
 import lucid
 from lucid.autograd import RemovableHandle
 from lucid.autograd.hooks import table as tables
+from tests.pieces import function_of
 
 contract = pytest.mark.contract
 
@@ -399,15 +400,7 @@ def test_several_tensors_wait_for_those_alone_that_a_pass_reaches() -> None:
 @contract("1.7")
 def test_nodes_upstream_of_a_none_still_execute() -> None:
     """If a Function returns None, upstream nodes run and their hooks get None."""
-
-    class Stop(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, grad):
-            return None
+    Stop = function_of(lambda ctx, x: x * 1, lambda ctx, grad: None, name="Stop")
 
     x = leaf(1.0)
     y = x * 2
@@ -643,15 +636,7 @@ def test_post_accumulate_hooks() -> None:
 @contract("1.12")
 def test_post_accumulate_hooks_of_a_leaf_that_gets_none() -> None:
     """Once per pass that comes to the leaf, also where it brings None: `.grad` is as before then."""
-
-    class OfTheFirst(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad, None
+    OfTheFirst = function_of(lambda ctx, x, y: x * 1, lambda ctx, grad: (grad, None), name="OfTheFirst")
 
     x, y = leaf(2.0), leaf(3.0)
     seen = []

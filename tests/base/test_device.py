@@ -12,16 +12,13 @@ import lucid
 from lucid.base import gpu
 from lucid.base.device import CPU, as_device, device, device_of, get_default_device, set_default_device
 from lucid.errors import CudaUnavailableError, DeviceError
+from tests.pieces import raising
 
 
 @pytest.fixture
 def no_cuda(monkeypatch):
     """No CUDA device, whatever this machine has."""
-
-    def missing():
-        raise CudaUnavailableError("no CUDA device")
-
-    monkeypatch.setattr(gpu, "cupy", missing)
+    monkeypatch.setattr(gpu, "cupy", raising(CudaUnavailableError("no CUDA device")))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import ast
 import copy
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from lucid.autograd import graph
 from lucid.base import gpu
 from lucid.base.arrays import asarray, astype, copied
 from tests.captures import Recorded
+from tests.pieces import in_threads
 
 
 def test_nothing_captures_where_cupy_is_not_loaded():
@@ -34,9 +34,7 @@ def test_a_capture_is_seen_where_it_is():
         seen.append(gpu.is_capturing())
         with gpu.default_stream():
             seen.append(gpu.is_capturing())
-        other = threading.Thread(target=lambda: seen.append(gpu.is_capturing()))
-        other.start()
-        other.join()
+        in_threads(lambda: seen.append(gpu.is_capturing()))
 
     assert not gpu.is_capturing()
     recorded = Recorded(act, told=False)

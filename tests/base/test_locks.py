@@ -11,6 +11,7 @@ import lucid
 from lucid.autograd.modes.state import unusual
 from lucid.base.locks import Once, new_lock, new_rlock
 from tests.device import DEVICE
+from tests.pieces import raising
 from tests.stress import forks
 from tests.waiting import PATIENCE
 
@@ -128,9 +129,6 @@ def test_what_failed_is_made_by_the_next():
     """An error goes to who asked, and leaves the key as if nobody had."""
     once = Once()
 
-    def fail():
-        raise ArithmeticError
-
     with pytest.raises(ArithmeticError):
-        once(1, fail)
+        once(1, raising(ArithmeticError))
     assert once(1, lambda: 2) == 2

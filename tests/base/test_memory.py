@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lucid.base import memory
+from tests.pieces import raising
 
 pytestmark = pytest.mark.cpu("memory of the host")
 
@@ -45,11 +46,7 @@ def test_memory_that_is_freed_is_used_again():
 
 def test_memory_that_is_not_there_is_done_without(monkeypatch):
     """Where the system refuses the array that is made for this, lucid is imported all the same."""
-
-    def refuse(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(np, "empty", refuse)
+    monkeypatch.setattr(np, "empty", raising(MemoryError))
     assert "byte_bounds" in runpy.run_path(memory.__file__)
 
 

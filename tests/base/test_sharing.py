@@ -12,6 +12,7 @@ import pytest
 import lucid
 from lucid.base.sharing import new_block, reduced
 from lucid.errors import OutOfMemoryError
+from tests.pieces import raising
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="needs posix_fallocate")
@@ -24,11 +25,7 @@ def test_memory_is_reserved_at_once():
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="needs posix_fallocate")
 def test_no_room_leaves_no_file(monkeypatch):
     """Memory that could not be had leaves no open file."""
-
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    monkeypatch.setattr(os, "posix_fallocate", raising(OSError(errno.ENOSPC, "No space left on device")))
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         with pytest.raises(OutOfMemoryError, match=r"no room for 100 bytes"):

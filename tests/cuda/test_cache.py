@@ -21,6 +21,7 @@ from lucid.base.trust import distrusted
 from lucid.cuda import cache
 from lucid.cuda.simulator import builder
 from lucid.errors import KernelError
+from tests.pieces import raising
 
 STRANGER = 65534
 
@@ -242,13 +243,10 @@ def test_a_file_is_whole_on_the_disk_before_it_is_found(kept, monkeypatch):
         assert not (kept / "a.so").exists()
         real(descriptor)
 
-    def interrupted(descriptor):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(os, "fsync", noted)
     path = cache.keep("a.so", b"content")
     assert sizes == [path.stat().st_size]
-    monkeypatch.setattr(os, "fsync", interrupted)
+    monkeypatch.setattr(os, "fsync", raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         cache.keep("b.so", b"content")
     assert [*kept.iterdir()] == [path]
@@ -272,12 +270,8 @@ def test_one_builds_at_a_time(kept):
 
 def test_a_disk_without_locks(kept, monkeypatch, caplog):
     """Where the file system has no locks, what is done under the lock is done, and nothing stays open."""
-
-    def unsupported(descriptor, operation):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
     cache.folder()
-    monkeypatch.setattr(fcntl, "flock", unsupported)
+    monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))))
     opened = len([*Path("/dev/fd").iterdir()])
     with cache.alone("42"):
         cache.keep("a.so", b"content")
@@ -288,12 +282,8 @@ def test_a_disk_without_locks(kept, monkeypatch, caplog):
 
 def test_a_disk_that_is_full(kept, monkeypatch):
     """What the disk does not take is a KernelError that says so; nothing of it is left."""
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
     cache.folder()
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(KernelError, match=r"t cannot be kept: .*No space left on device"):
         builder.build("t", "", ["-shared"], what="t", source=str)
     assert [path.suffix for path in kept.iterdir()] == [".lock"]

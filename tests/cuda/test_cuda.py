@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import pytest
 
@@ -13,6 +12,7 @@ from lucid.base import gpu
 from lucid.base.device import device
 from lucid.cuda.memory import PeakMemory
 from lucid.errors import CudaUnavailableError, DeviceError
+from tests.pieces import in_threads
 
 
 @pytest.mark.parametrize("missing", ["no_cupy", "no_device"])
@@ -169,11 +169,7 @@ def test_peaks_survive_threads_and_garbage_collection():
             peak.free_postprocess(device_id=0, mem_size=1, mem_ptr=1, pmem_id=1)
             Frees()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     gc.collect()
     highest = peak.peak(0, 0)
     assert highest >= 2

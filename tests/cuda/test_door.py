@@ -13,6 +13,7 @@ from lucid.base.arrays import asarray, astype, is_array, namespace, to_device
 from lucid.base.device import CPU, as_device, device, device_of, get_default_device, set_default_device
 from lucid.base.dtype import float16, float32, float64, int64
 from lucid.errors import CudaUnavailableError, DeviceError, OutOfMemoryError, ShapeError
+from tests.pieces import raising
 
 
 def test_without_cupy_the_package_is_named(no_cupy):
@@ -32,11 +33,7 @@ def test_without_a_device_the_driver_is_named(no_device):
 
 def test_a_driver_that_raises_is_reported(fake_cupy):
     """What the driver raises when it is asked for devices is part of the message, and is_available stays silent."""
-
-    def broken():
-        raise OSError("insufficient driver")
-
-    fake_cupy.cuda.runtime.getDeviceCount = broken
+    fake_cupy.cuda.runtime.getDeviceCount = raising(OSError("insufficient driver"))
     with pytest.raises(CudaUnavailableError, match=r"found no CUDA device \(insufficient driver\)"):
         gpu.cupy()
     assert gpu.is_available() is False

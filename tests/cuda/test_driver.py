@@ -23,6 +23,7 @@ from lucid.cuda.launch.kernels import Launcher, Unit
 from lucid.cuda.simulator.compilation import FOLDER
 from lucid.cuda.simulator.wheels import installed
 from lucid.errors import CudaUnavailableError, KernelError
+from tests.pieces import raising
 
 pytestmark = pytest.mark.gpu
 
@@ -121,11 +122,7 @@ def test_another_versions_file_is_compiled_again(compiled):
 
 def test_a_full_disk_is_no_end(compiled, monkeypatch, caplog):
     """What cannot be kept is used all the same; a warning says so."""
-
-    def full(name, content):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(cache, "keep", full)
+    monkeypatch.setattr(cache, "keep", raising(OSError(28, "No space left on device")))
     scaled()
     assert "is not kept in the cache: [Errno 28] No space left on device" in caplog.text
 
@@ -231,11 +228,8 @@ def test_other_errors_of_the_driver_come_out(compiled, monkeypatch, tmp_path):
     class DriverError(RuntimeError):
         status = 2
 
-    def fail(self, image):
-        raise DriverError("out of memory")
-
     build(tmp_path / "built")
-    monkeypatch.setattr(kernels._make_driver, "_module", fail)
+    monkeypatch.setattr(kernels._make_driver, "_module", raising(DriverError("out of memory")))
     for folder in (str(tmp_path / "built"), "0"):
         monkeypatch.setenv("LUCID_BUILT_KERNELS", folder)
         with pytest.raises(DriverError, match="out of memory"):
@@ -266,10 +260,7 @@ def test_without_a_compiler_of_ours_cupy_compiles(monkeypatch, caplog):
     """Where CuPy finds NVRTC and lucid does not, kernels come through CuPy; the log says why."""
     caplog.set_level(logging.INFO, "lucid.cuda")
 
-    def none(self):
-        raise CudaUnavailableError("no NVRTC")
-
-    monkeypatch.setattr(kernels._make_driver, "_compiler", none)
+    monkeypatch.setattr(kernels._make_driver, "_compiler", raising(CudaUnavailableError("no NVRTC")))
     scaled()
     assert "compiled one at a time, by CuPy: no NVRTC" in caplog.text
 

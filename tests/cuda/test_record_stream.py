@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 import lucid
 from lucid.base import gpu
 from lucid.errors import ArgumentError, DeviceError
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
 
@@ -176,11 +175,7 @@ def test_threads(events):
         for _ in range(50):
             lucid.ones(10, device="cuda").record_stream(stream)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     assert lucid.cuda.memory_allocated() > before
     events.reached = True
     taken()

@@ -17,6 +17,7 @@ from lucid.func import functional_call, grad, grad_and_value, jvp, linearize, vj
 from lucid.func.trees import leaves
 from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
+from tests.pieces import raising
 
 
 def draw(rng, *shape):
@@ -437,13 +438,9 @@ def test_beside_an_output_is_one_thing(call, shape):
 
 def test_a_function_that_raises_leaves_nothing_behind(rng):
     """Its error comes out as it is, and grad mode is as before."""
-
-    def func(x):
-        raise KeyError("mine")
-
     with lucid.no_grad(), pytest.raises(KeyError, match="mine"):
         try:
-            grad(func)(draw(rng, 2))
+            grad(raising(KeyError("mine")))(draw(rng, 2))
         finally:
             assert not lucid.is_grad_enabled()
 

@@ -25,6 +25,7 @@ from lucid.errors import (
     ShapeError,
 )
 from tests.gradients import numbers
+from tests.pieces import function_of, module_of
 
 pytestmark = pytest.mark.gpu
 
@@ -281,13 +282,8 @@ def test_bad_calls(rng):
 
 def test_arguments_by_keyword_are_refused(rng):
     """A graph was captured without them, and would leave them out, also beside those by position."""
-
-    class Scaled(nn.Module):
-        def forward(self, x, factor=1.0):
-            return x * factor
-
     x = drawn(rng, 3)
-    model = lucid.cuda.make_graphed_callables(Scaled(), (x,))
+    model = lucid.cuda.make_graphed_callables(module_of(lambda self, x, factor=1.0: x * factor), (x,))
     with pytest.raises(ArgumentError, match=r"expected positional arguments, as the samples were, got \['factor'\]"):
         model(x, factor=2.0)
     np.testing.assert_array_equal(numbers(model(x)), numbers(x))
@@ -297,14 +293,7 @@ def test_what_backward_alone_reads(rng):
     """It is kept and watched as what forward reads."""
     factor = [drawn(rng, 3)]
 
-    class Scaled(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * factor[0]
+    Scaled = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: grad * factor[0])
 
     x, upstream = drawn(rng, 3, requires_grad=True), drawn(rng, 3)
     run = lucid.cuda.make_graphed_callables(Scaled.apply, (x,))

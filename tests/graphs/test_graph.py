@@ -24,6 +24,7 @@ from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import noting
 from tests.gradients import numbers
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
 
@@ -676,9 +677,7 @@ def test_each_thread_captures_on_a_stream_of_its_own(rng):
 
     for _ in range(2):
         capture()
-    thread = threading.Thread(target=capture)
-    thread.start()
-    thread.join()
+    in_threads(capture)
     (_, first), (_, again), (_, other) = found
     assert first == again != other
 

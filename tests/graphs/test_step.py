@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import threading
 import warnings
 
 import numpy as np
@@ -19,6 +18,7 @@ from lucid.errors import ArgumentError, CaptureError, DeviceError, DtypeError, S
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
 
@@ -1431,9 +1431,7 @@ def test_other_threads_are_left_alone(rng):
     def step(x, y):
         loss = training.step(x, y)
         if next(calls) == WARMUP:
-            thread = threading.Thread(target=work)
-            thread.start()
-            thread.join()
+            in_threads(work)
         return loss
 
     run = lucid.cuda.graphed_step(step, x, y)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import threading
 import weakref
 
 import pytest
@@ -16,6 +15,7 @@ from lucid.errors import HookError
 from lucid.hooks.scoping import tool
 from lucid.hooks.watching import watching
 from tests.device import DEVICE
+from tests.pieces import in_threads
 
 MAKE = {
     "capture": lambda model: hooks.capture(model, what=("input", "kwargs", "output", "grad"), taps="*"),
@@ -103,9 +103,7 @@ def test_a_block_that_ends_on_another_thread(make):
     expected = model(x).tolist()
     block = make(model)
     found = block.__enter__()
-    ending = threading.Thread(target=block.__exit__, args=(None, None, None))
-    ending.start()
-    ending.join()
+    in_threads(lambda: block.__exit__(None, None, None))
     assert len(hooks.table(model)) == 0
     before = len(found) if isinstance(found, hooks.Captured) else None
     assert model(hooks.tap("input", x)).tolist() == expected
@@ -213,9 +211,7 @@ def test_a_call_that_raised_is_not_around_later_ones():
 def test_calls_of_other_threads_are_not_seen():
     model = net()
     with Calls(model) as calls:
-        other = threading.Thread(target=model, args=(inputs(),))
-        other.start()
-        other.join()
+        in_threads(lambda: model(inputs()))
         assert not calls.seen
         model(inputs())
     assert [seen[1] for seen in calls.seen if seen[0] == "returns"] == ["0", "1", "2", ""]

@@ -9,7 +9,6 @@ import gc
 import pickle
 import subprocess
 import sys
-import threading
 import weakref
 from collections import OrderedDict, defaultdict
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from lucid import hooks, nn
 from lucid.errors import ArgumentError, CheckpointError, SettingError
 from lucid.hooks import captured as captured_module
 from tests.device import DEVICE
+from tests.pieces import in_threads, module_of, raising
 
 
 def net():
@@ -108,11 +108,7 @@ def test_with_their_graphs(rng):
 
 
 def test_moved_and_cast(rng):
-    class Pair(nn.Module):
-        def forward(self, x):
-            return {"value": x * 2, "index": x.argmax(1), "name": "pair"}
-
-    model, x = Pair(), batch(rng)
+    model, x = module_of(lambda self, x: {"value": x * 2, "index": x.argmax(1), "name": "pair"}), batch(rng)
     with hooks.capture(model, "", device="cpu", dtype=lucid.float16) as kept:
         model(x)
     value = kept[""]
@@ -164,12 +160,7 @@ STRUCTURES = {
 @pytest.mark.parametrize("tool", ["capture", "structured"])
 def test_structures_keep_their_types(structure, tool):
     """What holds tensors stays of its class, with all that it is beside them: what is kept, and what hooks leave."""
-
-    class Gives(nn.Module):
-        def forward(self, x):
-            return STRUCTURES[structure](x * 1)
-
-    model, x = Gives(), lucid.ones(2, device=DEVICE, requires_grad=True)
+    model, x = module_of(lambda self, x: STRUCTURES[structure](x * 1)), lucid.ones(2, device=DEVICE, requires_grad=True)
     if tool == "capture":
         with hooks.capture(model) as kept:
             model(x)
@@ -384,11 +375,8 @@ def test_each_early_end_is_that_of_its_own_block(rng):
 def test_a_tool_that_fails_to_begin_leaves_nothing(tool, monkeypatch, rng):
     model = net()
 
-    def refuse(*_, **__):
-        raise KeyError("no more hooks")
-
     made = tool(model)
-    monkeypatch.setattr(model[3][1], "register_forward_hook", refuse)
+    monkeypatch.setattr(model[3][1], "register_forward_hook", raising(KeyError("no more hooks")))
     with pytest.raises(KeyError, match="no more hooks"), made:
         pass
     assert len(hooks.table(model)) == 0
@@ -591,11 +579,7 @@ def test_threads_that_call_at_once():
     sys.setswitchinterval(1e-6)
     try:
         with hooks.capture(model) as kept:
-            threads = [threading.Thread(target=lambda: [model(x) for _ in range(200)]) for _ in range(4)]
-            for each in threads:
-                each.start()
-            for each in threads:
-                each.join()
+            in_threads(*[lambda: [model(x) for _ in range(200)]] * 4)
     finally:
         sys.setswitchinterval(interval)
     assert len(kept) == 800

@@ -12,6 +12,7 @@ from lucid import hooks, nn
 from lucid.errors import HookTypeError
 from lucid.utils.checkpoint import checkpoint
 from tests.device import DEVICE
+from tests.pieces import module_of, raising
 
 
 class Block(nn.Module):
@@ -108,11 +109,7 @@ def test_other_options_of_registration():
     assert layer(ones(1)).tolist() == [3]
     assert told == [([], "forward")]
 
-    class Fails(nn.Module):
-        def forward(self, x):
-            raise KeyError("inside")
-
-    fails = Fails()
+    fails = module_of(raising(KeyError("inside")))
     fails.register_forward_pre_hook(lambda module, args, context: told.append(context.call), with_context=True)
     fails.register_forward_hook(lambda *given: told.append(given[-1].call), with_context=True, always_call=True)
     for _ in range(2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from lucid import hooks, nn, viz
 from lucid.autograd.modes.state import thread
 from lucid.public import written_in
 from tests.device import DEVICE
+from tests.pieces import in_threads
 
 
 def ones(*shape, grad=True):
@@ -101,9 +102,7 @@ def test_calls_of_other_threads():
     """A trace sees those of the thread that has entered it, also while others call the same model."""
     model = nn.Sequential(nn.Linear(2, 2), nn.Tanh()).to(DEVICE)
     with hooks.trace(model, ops=True) as seen, hooks.guard(model, ops=True):
-        other = threading.Thread(target=lambda: model(ones(1, 2)).sum().backward())
-        other.start()
-        other.join()
+        in_threads(lambda: model(ones(1, 2)).sum().backward())
         assert not seen.spans
         model(ones(1, 2))
     assert {path: region.calls for path, region in seen.regions.items()} == {"0": 1, "1": 1, "": 1}
@@ -228,11 +227,7 @@ def test_captures_of_several_threads(folder, tmp_path):
                 for k in range(first, first + 30):
                     model(lucid.tensor(k, device=DEVICE))
 
-            threads = [threading.Thread(target=work, args=(30 * n,)) for n in range(4)]
-            for each in threads:
-                each.start()
-            for each in threads:
-                each.join()
+            in_threads(*[partial(work, 30 * n) for n in range(4)])
     finally:
         sys.setswitchinterval(interval)
     assert [key.call for key in sorted(kept)] == list(range(120))

@@ -7,10 +7,10 @@ from rich.text import Text
 
 import lucid
 from lucid import hooks, nn, viz
-from lucid.autograd.function import Function
 from lucid.hooks.printing import printed
 from lucid.hooks.tracing.trace import Region, table_of
 from tests.device import DEVICE
+from tests.pieces import function_of
 
 # as markup of rich's the first is a colour, the second the end of one that never began
 NAMES = ["[red]", "[/]"]
@@ -28,10 +28,7 @@ def tables(request):
     model = nn.Sequential()
     model.add_module(name, nn.Linear(2, 2, device=DEVICE))
 
-    class Double(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    Double = function_of(lambda ctx, x: x * 2)
 
     x = lucid.ones(1, 2, device=DEVICE)
     with hooks.TimerHook() as timer, hooks.MemoryHook() as memory:

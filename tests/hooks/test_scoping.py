@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +16,7 @@ from lucid.nn.hooking.tables import global_tables
 from lucid.optim.base import stepping
 from lucid.optim.optimizer import register_optimizer_step_pre_hook
 from tests.device import DEVICE
+from tests.pieces import in_threads
 
 
 def keep(*_):
@@ -143,9 +143,7 @@ def test_threads_and_tasks():
     """What another thread registers stays, and of two tasks that take turns each has its own."""
     module = layer()
     with hooks.scope() as inside:
-        thread = threading.Thread(target=lambda: module.register_forward_hook(keep))
-        thread.start()
-        thread.join()
+        in_threads(lambda: module.register_forward_hook(keep))
         assert len(inside) == 0
     assert len(module._forward_hooks) == 1
 

@@ -22,6 +22,7 @@ from lucid.nn import functional
 from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, random_like, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, VALUE, check_close
 from tests.optimizers import USUAL
+from tests.pieces import function_of
 from tests.sample_rows.linalg import decomposition
 from tests.samples import FLOATS, INTEGERS, check_each
 
@@ -217,14 +218,7 @@ def test_gradients_of_another_device(here, there):
         pytest.skip("needs two CUDA devices")
     x, grad = lucid.ones(4, device=here, requires_grad=True), lucid.ones(4, device=there)
 
-    class Returning(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, _):
-            return grad
+    Returning = function_of(lambda ctx, x: x * 2, lambda ctx, _: grad)
 
     with pytest.raises(ValueError, match=f"{there}.*{here}"):
         (x * 2).backward(grad)

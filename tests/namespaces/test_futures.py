@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 
 from lucid import fx, jit, nn, onnx
 from lucid.errors import LucidError
 from lucid.futures import Future, collect_all, wait_all
+from tests.pieces import in_threads
 
 
 def test_wait_ends_when_another_thread_sets_the_value():
@@ -64,11 +66,7 @@ def test_all_are_waited_for():
     assert collect_all([]).value() == []
     parts = [Future() for _ in range(50)]
     both = collect_all(parts)
-    threads = [threading.Thread(target=part.set_result, args=[n]) for n, part in enumerate(parts[:-1])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(part.set_result, n) for n, part in enumerate(parts[:-1])])
     assert not both.done()
     parts[-1].set_exception(ValueError("last"))
     assert both.wait() == parts

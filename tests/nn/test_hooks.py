@@ -22,6 +22,7 @@ from lucid import nn
 from lucid.autograd.hooks.owning import TableAttribute
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.hooks import ContextualHook, Hook, RemovableHandle, StateHook
+from tests.pieces import module_of
 
 contract = pytest.mark.contract
 
@@ -452,14 +453,9 @@ def test_returned_gradients_are_checked(rng):
 @pytest.mark.parametrize("before", [False, True])
 def test_each_returned_gradient_is_checked_against_its_own(before, rng):
     """Of inputs, and outputs, of several shapes each gradient has the shape of its own, and no other's."""
-
-    class Swap(nn.Module):
-        def forward(self, x, y):
-            return y * 2, x * 3
-
     x, y = leaf(rng, 3), leaf(rng, 4)
     for number in (0, 1):
-        module = Swap()
+        module = module_of(lambda self, x, y: (y * 2, x * 3))
         register = module.register_full_backward_pre_hook if before else module.register_full_backward_hook
 
         def both_of_one(module, *grads, number=number):
@@ -491,12 +487,7 @@ def test_grad_mode_inside_backward_hooks(rng):
 @contract("5.3")
 def test_pre_hook_without_and_with_alignment(rng):
     """The backward pre-hook leaves non-tensor outputs out, or has None for them with `aligned=True`."""
-
-    class Mixed(nn.Module):
-        def forward(self, x):
-            return x * 2, "text", x * 3
-
-    module = Mixed()
+    module = module_of(lambda self, x: (x * 2, "text", x * 3))
     seen = []
     module.register_full_backward_pre_hook(lambda m, go: seen.append(len(go)))
     module.register_full_backward_pre_hook(lambda m, go: seen.append([g is None for g in go]), aligned=True)
@@ -513,12 +504,7 @@ def test_pre_hook_without_and_with_alignment(rng):
 @contract("5.8")
 def test_keyword_arguments(rng):
     """With `with_kwargs` the hook waits for and may replace the gradients of keyword arguments."""
-
-    class Scale(nn.Module):
-        def forward(self, x, *, factor, name):
-            return x * factor
-
-    module = Scale()
+    module = module_of(lambda self, x, *, factor, name: x * factor)
     seen = []
 
     def hook(m, grad_args, grad_kwargs, grad_output):
@@ -580,13 +566,8 @@ def test_structures_of_another_form_are_refused(rng):
 
 def test_inputs_that_get_no_gradient_have_zeros(rng):
     """What forward does not use, and what needs no gradient: of the shape and dtype of the input."""
-
-    class First(nn.Module):
-        def forward(self, x, *others):
-            return x * 2
-
     x, unused, plain = leaf(rng, 2), leaf(rng, 3), lucid.ones(4, dtype=lucid.float32)
-    module, seen = First(), []
+    module, seen = module_of(lambda self, x, *others: x * 2), []
     module.register_full_backward_hook(lambda m, grad_input, grad_output: seen.extend(grad_input))
     module(x, unused, plain).sum().backward()
     assert [(g.tolist(), g.dtype) for g in seen] == [
@@ -607,12 +588,7 @@ class Other(Given):
 @pytest.mark.parametrize("wrong", [Other, lambda x: {"x": x}, lambda x: x], ids=["dataclass", "dict", "tensor"])
 def test_replacements_of_another_class_are_refused(wrong, rng):
     """What stands for a dataclass is one of its class; of that it may be another object."""
-
-    class Doubles(nn.Module):
-        def forward(self, given):
-            return given.x * 2
-
-    x, module = leaf(rng, 2), Doubles()
+    x, module = leaf(rng, 2), module_of(lambda self, given: given.x * 2)
     with module.register_full_backward_hook(lambda m, gi, go: (Given(gi[0].x * 10),), structured=True):
         module(Given(x)).sum().backward()
     assert x.grad.tolist() == [20.0] * 2
@@ -630,11 +606,7 @@ def test_dataclasses(rng):
         x: object
         note: str
 
-    class Doubles(nn.Module):
-        def forward(self, batch):
-            return Batch(batch.x * 2, batch.note)
-
-    module = Doubles()
+    module = module_of(lambda self, batch: Batch(batch.x * 2, batch.note))
     seen = []
     module.register_full_backward_hook(lambda m, gi, go: seen.append((gi, go)), structured=True)
     x = leaf(rng, 2)
@@ -663,12 +635,7 @@ def test_a_hook_that_is_put_in_front_fires_first(kind, rng):
 @pytest.mark.parametrize("first", [True, False])
 def test_hooks_of_both_forms_beside_each_other(first, rng):
     """Each is given the gradients as it asked for them, whichever was registered first."""
-
-    class Weighted(nn.Module):
-        def forward(self, pair, factor):
-            return pair[0] * 2 + pair[1] * factor
-
-    seen, module = {}, Weighted()
+    seen, module = {}, module_of(lambda self, pair, factor: pair[0] * 2 + pair[1] * factor)
     for structured in (first, not first):
         module.register_full_backward_hook(
             lambda m, grad_input, *_, structured=structured: seen.update({structured: grad_input}),
@@ -799,11 +766,7 @@ def test_backward_hook_on_a_returned_inference_tensor():
     with lucid.inference_mode():
         weight = lucid.ones(2, requires_grad=True)
 
-    class Constant(nn.Module):
-        def forward(self, x):
-            return weight
-
-    module, seen = Constant(), []
+    module, seen = module_of(lambda self, x: weight), []
     module.register_backward_hook(lambda tensor, grad: seen.append(grad.tolist()))
     for _ in range(2):
         (module(lucid.ones(2)) * lucid.tensor([2.0, 3.0])).sum().backward()
@@ -816,12 +779,7 @@ def test_backward_hook_on_a_returned_inference_tensor():
 @contract("5.7")
 def test_backward_hook_on_an_output_that_nothing_records():
     """Under `no_grad` a module that returns its parameter, or its argument, returns just that, and no hook fires."""
-
-    class Given(nn.Module):
-        def forward(self, x):
-            return x
-
-    module = Given()
+    module = module_of(lambda self, x: x)
     module.register_backward_hook(lambda tensor, grad: 1 / 0)
     weight = nn.Parameter(lucid.ones(2))
     with lucid.no_grad():
@@ -1177,15 +1135,10 @@ def test_a_module_keeps_no_parent_alive():
 @contract("5.6")
 def test_one_tensor_in_and_out_fires_as_any_call(rng):
     """The short way of one tensor gives hooks, replacements, order and errors of the general way, also twice over."""
-
-    class Twice(nn.Module):
-        def forward(self, x, unused=None):
-            return x * x
-
     weight = rng.standard_normal(3)
 
     def run(*extra):
-        module, events = Twice(), []
+        module, events = module_of(lambda self, x, unused=None: x * x), []
 
         def first(module, grad_input, grad_output):
             events.append(("first", [g.tolist() for g in grad_input if g is not None], grad_output[0].tolist()))

@@ -7,6 +7,7 @@ import lucid
 from lucid import numpy as lnp
 from lucid.errors import InplaceError
 from lucid.numpy import arrays
+from tests.pieces import raising
 
 pytestmark = pytest.mark.cpu("with arrays of NumPy's beside; of CuPy's says test_device.py")
 
@@ -146,10 +147,7 @@ def test_what_is_alike_needs_no_look_at_dtypes(pair, monkeypatch):
     others = values + 3, 2.0, 3
     expected = [each for sign in OPERATORS for other in others for each in sides(values, other, sign)]
 
-    def looked_up(*_):
-        raise AssertionError("dtypes were looked up")
-
-    monkeypatch.setattr(arrays, "ufunc_called", looked_up)
+    monkeypatch.setattr(arrays, "ufunc_called", raising(AssertionError("dtypes were looked up")))
     made = [each for sign in OPERATORS for other in others for each in sides(x, other, sign)]
     for got, wanted in zip(made, expected, strict=True):
         np.testing.assert_allclose(got.detach().numpy(), wanted, rtol=1e-12)

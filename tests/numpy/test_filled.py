@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from lucid.scipy import interpolate, sparse
 from tests.device import DEVICE
 from tests.laws.elsewhere import default_device
 from tests.numpy.test_arrays import KEYS
+from tests.pieces import in_threads
 from tests.tensor.numpy_calls.samples import CALLS, OPERANDS
 
 MAKERS = {
@@ -398,9 +398,7 @@ def test_changes_where_the_block_does_not_hold_are_missed():
     with block:
         y = lnp.asarray(leaf) * 2
         loss = lnp.sum(y * y)
-        thread = threading.Thread(target=lambda: y.__setitem__(slice(None), 0.0))
-        thread.start()
-        thread.join()
+        in_threads(lambda: y.__setitem__(slice(None), 0.0))
         with pytest.raises(InplaceError, match=r"by another thread"):
             loss.backward()
 

@@ -13,6 +13,7 @@ import lucid
 from lucid import optim
 from lucid.errors import StateDictError
 from tests.optimizers import USUAL
+from tests.pieces import raising
 
 each_optimizer = pytest.mark.parametrize("name", USUAL)
 
@@ -84,10 +85,7 @@ def test_loading_goes_through_setstate(rng):
     assert (optimizer.param_groups[0]["warm"], optimizer.param_groups[0]["lr"]) == (True, 0.25)
     assert copy.deepcopy(optimizer).param_groups[0]["warm"]
 
-    def fails(_):
-        raise ValueError("planned")
-
-    optimizer.register_load_state_dict_post_hook(fails)
+    optimizer.register_load_state_dict_post_hook(raising(ValueError("planned")))
     with pytest.raises(ValueError, match="planned"):
         optimizer.load_state_dict(optim.SGD([x], lr=0.125).state_dict())
     assert optimizer.param_groups[0]["lr"] == 0.25

@@ -25,6 +25,7 @@ import pytest
 import lucid
 from lucid.errors import CheckpointError
 from lucid.serialization import files
+from tests.pieces import raising
 from tests.stress.files import run
 
 
@@ -161,10 +162,7 @@ def test_a_group_that_cannot_be_kept_passes_nothing_on(path, monkeypatch, kept, 
     path.write_text("old")
     path.chmod(kept)
 
-    def refuse(descriptor, owner, group):
-        raise OSError(error, os.strerror(error))
-
-    monkeypatch.setattr(os, "fchown", refuse)
+    monkeypatch.setattr(os, "fchown", raising(OSError(error, os.strerror(error))))
     lucid.save({"epoch": 1}, path)
     assert mode(path) == expected
     assert lucid.load(path) == {"epoch": 1}
@@ -433,10 +431,7 @@ def test_no_locks_no_removal(path, monkeypatch):
     left = path.parent / f".{path.name}.{'0' * 32}.part"
     left.touch()
 
-    def unsupported(file, operation):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", unsupported)
+    monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.ENOLCK, "No locks available")))
     lucid.save({"epoch": 1}, path)
     assert lucid.load(path) == {"epoch": 1}
     assert left.exists()

@@ -16,6 +16,7 @@ import lucid
 from lucid.errors import ArgumentError, CheckpointError
 from lucid.serialization.locations import Locations
 from tests.device import DEVICE
+from tests.pieces import raising
 from tests.serialization.test_pytorch import archive, number, tensor
 from tests.stress import mutants
 
@@ -410,13 +411,9 @@ def test_a_dict_leaves_what_it_does_not_name_where_it_was():
 @pytest.mark.parametrize("name", ["own", "safetensors", "zip", "old"])
 def test_what_such_a_function_raises_comes_out(name):
     """An error of the user's own function is no damage of the file; neither is a value that it may not give."""
-
-    def broken(storage, location):
-        raise KeyError("mine")
-
     data = mutants.seeds()[name]
     with pytest.raises(KeyError, match="mine"):
-        lucid.load(io.BytesIO(data), map_location=broken)
+        lucid.load(io.BytesIO(data), map_location=raising(KeyError("mine")))
     with pytest.raises(ArgumentError, match=r"map_location: expected a function of .*, got one that returned int"):
         lucid.load(io.BytesIO(data), map_location=lambda storage, location: 3)
     if not lucid.cuda.is_available():

@@ -25,6 +25,7 @@ from safetensors.numpy import save as to_bytes
 import lucid
 from lucid.errors import CheckpointError
 from lucid.serialization.tree import MAPPINGS
+from tests.pieces import raising
 
 
 @pytest.fixture
@@ -239,10 +240,7 @@ def test_memory_that_runs_out_is_no_damage(path, monkeypatch):
     """Where there is no room for an array the MemoryError comes out, and says nothing of the file."""
     lucid.save({"x": lucid.ones(300)}, path)
 
-    def refuse(*_, **__):
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(np, "empty", refuse)
+    monkeypatch.setattr(np, "empty", raising(MemoryError("no room")))
     with pytest.raises(MemoryError, match="no room"):
         lucid.load(path, map_location="cpu")
 
@@ -349,10 +347,7 @@ def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
     """If writing fails, the old checkpoint is still there and nothing else is."""
     lucid.save({"epoch": 1}, path)
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space left"):
         lucid.save({"epoch": 2}, path)
     monkeypatch.undo()

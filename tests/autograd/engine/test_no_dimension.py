@@ -10,6 +10,7 @@ from lucid import nn
 from lucid.autograd.base import wrap, wrap_on_graph
 from tests.device import DEVICE
 from tests.gradients import flat, tensors_of
+from tests.pieces import function_of
 from tests.samples import all_samples
 
 ARRAY = type(lucid.ones(2, device=DEVICE).array)
@@ -31,16 +32,8 @@ def use(grad):
     return grad
 
 
-class StraightThrough(lucid.autograd.Function):
-    """Rounds, with the derivative of the identity."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return use(grad)
+# Rounds, with the derivative of the identity.
+StraightThrough = function_of(lambda ctx, x: x.round(), lambda ctx, grad: use(grad))
 
 
 class Scale(nn.Module):

@@ -7,6 +7,7 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version, register_multi_grad_hook
+from tests.pieces import function_of
 
 contract = pytest.mark.contract
 
@@ -54,16 +55,8 @@ def test_node_hooks_replace_all_gradients() -> None:
     assert w.grad is None
 
 
-class WithoutGradient(lucid.autograd.Function):
-    """The identity, whose derivative passes nothing on."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None
+# The identity, whose derivative passes nothing on.
+WithoutGradient = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: None)
 
 
 @contract("2.1")

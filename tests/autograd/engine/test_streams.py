@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from lucid import nn, optim
 from lucid.autograd import Function
 from lucid.base import gpu
 from lucid.cuda.launch import kernels
+from tests.pieces import in_threads, module_of
 
 pytestmark = pytest.mark.gpu
 
@@ -216,13 +216,8 @@ def test_hooks_run_on_the_stream_of_their_node(create_graph):
 @pytest.mark.parametrize("several", [False, True])
 def test_hooks_of_a_module_run_on_the_stream_of_its_call(several, create_graph, acts):
     """Both ends of a module are nodes of its forward: its backward hooks need no stream but that one."""
-
-    class Both(nn.Module):
-        def forward(self, x, *others):
-            return (x * 3, *others) if others else x * 3
-
     stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    module, hooked = Both(), []
+    module, hooked = module_of(lambda self, x, *others: (x * 3, *others) if others else x * 3), []
     lucid.cuda.synchronize()
 
     def note(*_):
@@ -324,9 +319,7 @@ def test_a_pass_on_another_thread():
         y.backward(lucid.ones_like(y))
         seen.append(lucid.cuda.current_stream())
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    in_threads(run)
     assert Tripled.streams == (stream,)
     assert seen == [lucid.cuda.default_stream()]
 

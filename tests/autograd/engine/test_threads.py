@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
 from tests.device import DEVICE
+from tests.pieces import in_threads
 
 contract = pytest.mark.contract
 THREADS = 100
@@ -75,11 +77,7 @@ def together(*works):
         except BaseException as error:  # noqa: BLE001  it is raised where it is seen
             errors.append(error)
 
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(run, work) for work in works])
     if errors:
         raise errors[0]
 

@@ -10,6 +10,7 @@ from lucid.base import gpu
 from lucid.errors import ArgumentError, CudaUnavailableError, GraphError, KernelError, NotDifferentiableError
 from lucid.tensor.interop import ExportError
 from tests.autograd.kernels.making import SCALE, drawn, elementwise, raw, reduction
+from tests.pieces import raising
 
 derivative = lucid.cuda.derivative
 REMEDY = r"use tensor.detach\(\) first; .*f = lucid.cuda.derivative\(kernel\)"
@@ -17,11 +18,7 @@ REMEDY = r"use tensor.detach\(\) first; .*f = lucid.cuda.derivative\(kernel\)"
 
 def test_without_a_device(monkeypatch):
     """The name is there without CUDA; a call says that there is none, and what to do."""
-
-    def missing():
-        raise CudaUnavailableError("a CUDA device needs CuPy, which is not installed")
-
-    monkeypatch.setattr(gpu, "cupy", missing)
+    monkeypatch.setattr(gpu, "cupy", raising(CudaUnavailableError("a CUDA device needs CuPy, which is not installed")))
     with pytest.raises(CudaUnavailableError, match="needs CuPy"):
         lucid.cuda.derivative(object(), x="g")
 

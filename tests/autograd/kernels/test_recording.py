@@ -14,6 +14,7 @@ from lucid.autograd.kernels import formulas
 from lucid.base import gpu
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, elementwise, is_right, raw, reduction
+from tests.pieces import raising
 
 pytestmark = pytest.mark.gpu
 derivative = lucid.cuda.derivative
@@ -279,11 +280,8 @@ def test_a_backward_that_is_not_recorded_is_a_launch(rng, monkeypatch):
     x, a = drawn(rng, 3), drawn(rng, 3)
     recorded = lucid.autograd.grad(f(x, a).sum(), (x, a), create_graph=True)
 
-    def applied(*_):
-        raise AssertionError("a Function was applied")
-
     with monkeypatch.context() as patch:
-        patch.setattr(formulas.KernelGradient, "apply", applied)
+        patch.setattr(formulas.KernelGradient, "apply", raising(AssertionError("a Function was applied")))
         plain = lucid.autograd.grad(f(x, a).sum(), (x, a))
         with pytest.raises(AssertionError, match="was applied"):
             lucid.autograd.grad(f(x, a).sum(), (x, a), create_graph=True)

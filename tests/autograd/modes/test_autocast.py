@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 
 import pytest
 
@@ -12,6 +11,7 @@ from lucid import amp
 from lucid.autograd.modes.state import AUTOCAST_OFF, thread, unusual
 from lucid.errors import LucidError, SettingError
 from tests.device import DEVICE
+from tests.pieces import in_threads
 
 
 def shown(device_type=DEVICE):
@@ -95,9 +95,7 @@ def test_threads_have_modes_of_their_own():
             seen.append((lucid.ones(2, 2) @ lucid.ones(2, 2)).dtype)
 
     with lucid.autocast(DEVICE, dtype=lucid.bfloat16):
-        other = threading.Thread(target=run)
-        other.start()
-        other.join()
+        in_threads(run)
         assert (lucid.ones(2, 2) @ lucid.ones(2, 2)).dtype is lucid.bfloat16
     assert seen == [False, lucid.float16]
 

@@ -21,6 +21,7 @@ from lucid.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hook
 from lucid.autograd.modes import state as autograd_mode
 from lucid.errors import GraphError
 from lucid.utils.checkpoint import set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from tests.pieces import in_threads
 from tests.waiting import PATIENCE
 
 
@@ -282,11 +283,7 @@ def test_methods_and_recursion_and_threads(mode):
     first, second = model.parts(), model.parts()
     assert [next(first), next(second), next(first), next(second)] == [inside] * 4
     results = []
-    threads = [threading.Thread(target=lambda: results.append((model.run(1), state()))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: results.append((model.run(1), state()))] * 4)
     assert results == [(inside, OUTSIDE)] * 4
 
 
@@ -403,9 +400,7 @@ def test_modes_of_a_new_thread():
         lucid.no_grad(), lucid.inference_mode(), detect_anomaly(), lucid.autocast("cpu"),
         set_multithreading_enabled(False),
     ):  # fmt: skip
-        thread = threading.Thread(target=lambda: found.append(modes()))
-        thread.start()
-        thread.join()
+        in_threads(lambda: found.append(modes()))
     assert found == [(True, False, False, False, True)]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from lucid.autograd.graph import node_creation_hook, saved_tensors_hooks
 from lucid.autograd.modes.state import thread, unusual
 from lucid.errors import HookTypeError
 from lucid.utils.checkpoint import checkpoint
+from tests.pieces import in_threads
 
 contract = pytest.mark.contract
 
@@ -140,9 +139,7 @@ def test_a_hook_that_raises():
         )
         with pytest.raises(ZeroDivisionError):
             x * 2
-        other = threading.Thread(target=lambda: seen.append((x * 2).tolist()))
-        other.start()
-        other.join()
+        in_threads(lambda: seen.append((x * 2).tolist()))
     assert seen == [[2.0, 2.0]]
 
     def leaves_on(_):

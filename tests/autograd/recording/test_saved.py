@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import weakref
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from lucid.autograd.graph import (
     saved_tensors_hooks,
 )
 from lucid.errors import HookError
+from tests.pieces import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,9 +66,7 @@ def test_only_the_innermost_pair_on_this_thread() -> None:
     with pair("outer"):
         with pair("inner"):
             x.exp()
-        worker = threading.Thread(target=lambda: x.exp())
-        worker.start()
-        worker.join()
+        in_threads(lambda: x.exp())
         x.exp()
     x.exp()
     assert names == ["inner", "outer"]
@@ -179,9 +177,7 @@ def test_allow_mutation_belongs_to_the_thread_that_enters() -> None:
             y.mul_(100)
             z.backward()
 
-    other = threading.Thread(target=run)
-    other.start()
-    other.join()
+    in_threads(run)
     assert x.grad is not None
     assert x.grad.item() == 36.0
 

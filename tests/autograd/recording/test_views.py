@@ -11,6 +11,7 @@ import lucid
 from lucid.errors import InplaceError
 from tests.device import shares_memory
 from tests.gradients import numbers
+from tests.pieces import function_of
 
 # Each is taken of a (4, 6) tensor; NumPy takes the same view by the second function.
 VIEWS = {
@@ -358,16 +359,8 @@ def test_a_view_cannot_be_detached_in_place():
             view.detach_()
 
 
-class TwoOutputs(lucid.autograd.Function):
-    """Gives a new tensor, and an input as it is."""
-
-    @staticmethod
-    def forward(ctx, x, weight):
-        return x * 2, weight
-
-    @staticmethod
-    def backward(ctx, grad, grad_weight):
-        return grad * 2, grad_weight
+# Gives a new tensor, and an input as it is.
+TwoOutputs = function_of(lambda ctx, x, weight: (x * 2, weight), lambda ctx, grad, grad_weight: (grad * 2, grad_weight))
 
 
 def test_what_has_no_derivative_can_be_asked_of_a_lost_view(rng):

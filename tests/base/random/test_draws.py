@@ -6,9 +6,9 @@ import ctypes
 import math
 import statistics
 import subprocess
-import threading
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +21,7 @@ from lucid.base.random import generator as streams
 from lucid.base.random.generator import Generator
 from lucid.base.random.inverse_normal import inverse_normal, minus_log
 from lucid.base.random.philox import philox4x32_10, word_chunks
+from tests.pieces import in_threads
 
 HEADER = Path(__file__).parents[3] / "kernels" / "random" / "philox.cuh"
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -476,11 +477,7 @@ def test_reservations_from_threads_do_not_overlap():
     def work(mine):
         mine.extend(g.reserve(3)[1] for _ in range(500))
 
-    threads = [threading.Thread(target=work, args=(mine,)) for mine in starts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, mine) for mine in starts])
     assert sorted(start for mine in starts for start in mine) == list(range(0, 3 * 4000, 3))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import pickle
-import threading
 
 import pytest
 
@@ -17,6 +16,7 @@ from lucid.base.random.generator import (
     use_generator,
     watch_draws,
 )
+from tests.pieces import in_threads, raising
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
@@ -55,9 +55,7 @@ def test_another_in_the_place_of_the_default_one():
         lucid.set_rng_state(state)
         assert lucid.equal(lucid.rand(3, device="cpu"), first)
         seen = []
-        thread = threading.Thread(target=lambda: seen.append(default_generator_for("cpu")))
-        thread.start()
-        thread.join()
+        in_threads(lambda: seen.append(default_generator_for("cpu")))
         assert seen == [default_generator]
     assert repr(default_generator) == before
     assert default_generator_for("cpu") is default_generator
@@ -81,13 +79,10 @@ def test_watchers_see_each_draw_before_it():
     generator, seen = Generator("cpu", seed=3), []
     before = generator.get_state()
 
-    def refuse(generator):
-        raise KeyError("mine")
-
     with watch_draws(lambda watched: seen.append(("outer", watched))):
         with watch_draws(lambda watched: seen.append(("inner", watched))):
             generator.reserve(2)
-        with watch_draws(refuse), pytest.raises(KeyError, match="mine"):
+        with watch_draws(raising(KeyError("mine"))), pytest.raises(KeyError, match="mine"):
             generator.reserve(5)
     generator.reserve(0)
     assert seen == [("outer", generator), ("inner", generator), ("outer", generator)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.gpu import device
+from tests.pieces import raising
 
 LOSING = [
     "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
@@ -31,8 +32,5 @@ def test_another_error_leaves_the_context(monkeypatch, words):
     monkeypatch.setattr(device, "synchronize", lambda: None)
     assert device.lost(RuntimeError(words)) == ""
 
-    def silent():
-        raise RuntimeError("no answer")
-
-    monkeypatch.setattr(device, "synchronize", silent)
+    monkeypatch.setattr(device, "synchronize", raising(RuntimeError("no answer")))
     assert device.lost(RuntimeError(words)) == "RuntimeError: no answer"

@@ -19,6 +19,7 @@ from benchmarks.gpu.processes import ROOT
 from benchmarks.gpu.rows import Stage
 from benchmarks.gpu.stages import BOXES, stage
 from benchmarks.gpu.summary import digest, text
+from tests.pieces import raising
 
 
 def test_the_boxes_are_the_budget():
@@ -64,11 +65,7 @@ def test_what_a_stage_left_is_counted(tmp_path):
 
 def test_a_stage_that_cannot_be_run_costs_no_other(setting, monkeypatch):
     """Its failure is a fact with its reason, and it has ended."""
-
-    def broken(name):
-        raise ImportError("no module named pytest")
-
-    monkeypatch.setattr(run, "stage", broken)
+    monkeypatch.setattr(run, "stage", raising(ImportError("no module named pytest")))
     with (setting.folder / run.LOG).open("ab") as log:
         run.one("tests", setting, 10, log)
     first, second = read(setting.folder)

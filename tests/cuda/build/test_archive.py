@@ -9,6 +9,7 @@ import pytest
 from lucid.cuda.build import archive
 from lucid.cuda.build.image import Image, key_of
 from lucid.cuda.launch.kernels import Unit
+from tests.pieces import raising
 
 UNITS = [Unit(f"{stem}.cu for float", stem, f"text of {stem}", {"f": ""}, declared=True) for stem in ("a", "b")]
 IMAGES = [Image(key_of(unit), "12.9", {"f": "_Z1f"}, f"\n\0code of {unit.stem}".encode() * 99) for unit in UNITS]
@@ -157,12 +158,8 @@ def test_a_folder_that_others_may_write(built, caplog):
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "Ctrl-C"])
 def test_a_build_that_ends_early(built, monkeypatch, error):
     """One that fails, or is interrupted, leaves the archive of before, and nothing else."""
-
-    def fail(_):
-        raise error
-
     before = (built / "sm_90.zip").read_bytes()
-    monkeypatch.setattr(archive.os, "fsync", fail)
+    monkeypatch.setattr(archive.os, "fsync", raising(error))
     with pytest.raises(type(error)):
         archive.write(built / "sm_90.zip", [(UNITS[0], IMAGES[0])])
     assert [path.name for path in built.iterdir()] == ["sm_90.zip"]

@@ -26,6 +26,7 @@ from lucid.cuda.simulator.builder import build
 from lucid.cuda.source import sources
 from lucid.cuda.source.signature import Source
 from lucid.errors import DeviceError, DtypeError, KernelError
+from tests.pieces import in_threads
 
 
 @pytest.fixture
@@ -380,11 +381,7 @@ def test_threads_launch_at_once(libcuda):
         except KernelError as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     assert failed == []
     assert len(libcuda.compiled) == 1
 

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import itertools
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ from lucid.cuda.launch.plans import empty, launches_only, planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
 from lucid.ops.base.core import ADD
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
 
@@ -442,11 +444,7 @@ def test_many_threads_run_one_plan(rng):
             if not np.array_equal(out.get(), x + x * 3 + x * 3):
                 wrong.append(x)
 
-    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, x) for x in arrays])
     assert not wrong
 
 

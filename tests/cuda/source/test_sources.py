@@ -16,6 +16,7 @@ from lucid.cuda.source.signature import source
 from lucid.cuda.source.sources import joined, made, make
 from lucid.errors import KernelError
 from tests.cuda.simulator.launching import launcher, refused
+from tests.pieces import raising
 
 KERNEL = '\nextern "C" __global__ void f(float* x, int n) { x[0] = n; }\n'
 N = 20_000
@@ -24,11 +25,7 @@ N = 20_000
 @pytest.fixture
 def seconds():
     """Stop what computes for longer than ten seconds: also regular expressions look for signals."""
-
-    def stop(*_):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGVTALRM, stop)
+    before = signal.signal(signal.SIGVTALRM, raising(TimeoutError))
     signal.setitimer(signal.ITIMER_VIRTUAL, 10)
     yield
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -16,6 +16,7 @@ from lucid.autograd.modes.state import thread
 from lucid.errors import SettingError, ShapeError
 from tests.device import DEVICE
 from tests.hooks.functions.test_every_op import Seen
+from tests.pieces import function_of
 
 
 def ones(*shape, grad=True):
@@ -252,11 +253,7 @@ def test_copies(kind, copied):
 
 def test_operands_by_keyword():
     """They stand in their positions, as others do."""
-
-    class Scaled(Function):
-        @staticmethod
-        def forward(ctx, x, y, factor=1):
-            return x * y * factor
+    Scaled = function_of(lambda ctx, x, y, factor=1: x * y * factor, name="Scaled")
 
     a, b = ones(2, 3, grad=False), ones(3, 4, grad=False)
     target = ones(2, 4, grad=False)
@@ -278,14 +275,7 @@ def test_call_around():
     """An op that a Function runs knows of the Function's call."""
     seen = Seen()
 
-    class Twice(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2
+    Twice = function_of(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2, name="Twice")
 
     with seen:
         Twice.apply(ones(2)).sum().backward()

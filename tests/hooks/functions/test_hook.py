@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,7 @@ from lucid.errors import HookError, HookTypeError, ShapeError
 from lucid.utils.checkpoint import checkpoint
 from tests.device import DEVICE
 from tests.hooks.functions.test_every_op import Seen
+from tests.pieces import in_threads
 
 
 def ones(*shape, grad=True):
@@ -281,9 +280,7 @@ def test_what_a_hook_runs_is_not_seen():
 
 def test_only_this_thread_and_only_the_block():
     with Seen() as seen:
-        other = threading.Thread(target=lambda: ones(2).exp())
-        other.start()
-        other.join()
+        in_threads(lambda: ones(2).exp())
         with pytest.raises(HookError, match="this Seen is open on this thread already"), seen:
             pass
         ones(2).sin()

@@ -15,6 +15,7 @@ from lucid import hooks, nn
 from lucid.autograd.modes.state import thread
 from lucid.errors import HookError, SettingError, ShapeError
 from tests.device import DEVICE
+from tests.pieces import in_threads, module_of, raising
 
 trace_module = importlib.import_module("lucid.hooks.tracing.trace")  # the name in the package is the class
 
@@ -137,22 +138,14 @@ def test_bytes_of_foreign_memory():
     """An array on memory that is no array counts as itself."""
     factor = lucid.frombuffer(bytearray(16 * 8 * 4), dtype=lucid.float32)
 
-    class Scaled(nn.Module):
-        def forward(self, x):
-            return x * factor
-
-    model = Scaled()
+    model = module_of(lambda self, x: x * factor)
     with hooks.trace(model) as seen:
         model(lucid.ones(16 * 8, device="cpu", requires_grad=True))
     assert seen.regions[""].kept == 16 * 8 * 4
 
 
 def test_calls_that_raise(rng):
-    class Fails(nn.Module):
-        def forward(self, x):
-            raise ZeroDivisionError
-
-    model = nn.Sequential(nn.Identity(), Fails())
+    model = nn.Sequential(nn.Identity(), module_of(raising(ZeroDivisionError)))
     x = lucid.ones(1, device=DEVICE)
     with hooks.trace(model) as seen:
         for _ in range(2):
@@ -304,11 +297,7 @@ def test_ranges_of_an_interrupted_call(monkeypatch):
     monkeypatch.setattr(trace_module, "begin_range", events.append)
     monkeypatch.setattr(trace_module, "end_range", lambda: events.append("end"))
 
-    class Interrupted(nn.Module):
-        def forward(self, x):
-            raise KeyboardInterrupt
-
-    model = nn.Sequential(nn.Sequential(Interrupted()))
+    model = nn.Sequential(nn.Sequential(module_of(raising(KeyboardInterrupt))))
     block = hooks.trace(model, nvtx=True)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt), block:
@@ -327,9 +316,7 @@ def test_a_thread_that_calls_a_module_that_runs():
 
         def forward(self, x, times=1):
             if times:
-                thread = threading.Thread(target=self, args=(x, 0))
-                thread.start()
-                thread.join()
+                in_threads(lambda: self(x, 0))
             return self.after(x)
 
     model = Aside()
@@ -377,12 +364,7 @@ def test_norms_of_complex_gradients(rng):
 
 def test_in_the_handling_of_another_error():
     """What is handled around a call is none of its own: it has returned, also where it returns None."""
-
-    class Nothing(nn.Module):
-        def forward(self, x):
-            return None
-
-    model = Nothing()
+    model = module_of(lambda self, x: None)
     with hooks.trace(model) as seen:
         try:
             raise ZeroDivisionError

@@ -11,6 +11,7 @@ from lucid.base import gpu
 from lucid.cuda.launch.accumulation import total
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import EPSILON, FLOATS, assert_near, on_device, rounded
+from tests.pieces import function_of
 
 pytestmark = pytest.mark.gpu
 every_dtype = pytest.mark.parametrize("dtype", FLOATS)
@@ -177,14 +178,7 @@ def test_gradients_of_several_dtypes(rng):
     x = on_device(rng.standard_normal(6), "float32").requires_grad_()
     numbers = [rounded(rng.standard_normal(6), "float16") for _ in range(6)]
 
-    class Half(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad.to(lucid.float16)
+    Half = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: grad.to(lucid.float16))
 
     middle = x.view(6)
     outputs = [middle.view(6) if k % 3 else Half.apply(middle) for k in range(6)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import types
 
 import numpy as np
@@ -19,6 +18,7 @@ from lucid.ops.layers.convolution_primitives import convolution
 from tests.kernels.layers.attention_cases import CASES, Reference
 from tests.kernels.layers.cudnn_stand_in import STAGES, WORKSPACE, Package
 from tests.kernels.near import assert_near, on_device
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
 every_half = pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -298,9 +298,7 @@ def test_handles(package, rng):
     on_cuda.attention(*arrays[:3], None, None, **SETTINGS)
     with stream:
         on_cuda.attention(*arrays[:3], None, None, **SETTINGS)
-    thread = threading.Thread(target=lambda: on_cuda.attention(*arrays[:3], None, None, **SETTINGS))
-    thread.start()
-    thread.join()
+    in_threads(lambda: on_cuda.attention(*arrays[:3], None, None, **SETTINGS))
     first, second, third = package.called("execute")
     assert [x["stream"] for x in (first, second, third)] == [gpu.current_stream().ptr, stream.ptr, first["stream"]]
     assert first["handle"] is second["handle"]

@@ -17,6 +17,7 @@ from lucid.base.capture import captures
 from lucid.errors import HookError
 from lucid.nn.hooking.tables import everywhere
 from tests.autograd.calls import calls
+from tests.pieces import module_of
 
 contract = pytest.mark.contract
 PACKAGE = str(Path(lucid.__file__).parent)
@@ -175,12 +176,7 @@ def test_moments_of_backward_hooks(rng):
 @contract("5.4")
 def test_two_inputs_are_waited_for(rng):
     """The full hook fires when the gradients of all positional inputs are final, replaced ones included."""
-
-    class Two(nn.Module):
-        def forward(self, a, b):
-            return a * a + a * b + b
-
-    module, events, upstream = Two(), [], rng.standard_normal(3)
+    module, events, upstream = module_of(lambda self, a, b: a * a + a * b + b), [], rng.standard_normal(3)
     a, b = leaf(rng, 3), leaf(rng, 3)
     module.register_full_backward_hook(lambda m, gi, go: events.extend(g.tolist() for g in gi))
     module(a, b).backward(lucid.tensor(upstream, dtype=a.dtype))
@@ -391,11 +387,7 @@ def test_what_a_pre_hook_returns_stays_its_own():
     """Arguments come to forward as a tuple and a dictionary of the call's, also where a hook gives a list."""
     seen, given = [], ([1], {"factor": 3})
 
-    class Keeps(nn.Module):
-        def forward(self, *args, **kwargs):
-            return args[0] * kwargs["factor"]
-
-    module = Keeps()
+    module = module_of(lambda self, *args, **kwargs: args[0] * kwargs["factor"])
     module.register_forward_pre_hook(lambda m, args, kwargs: given, with_kwargs=True)
     module.register_forward_pre_hook(lambda m, args, kwargs: kwargs.update(more=1), with_kwargs=True)
     module.register_forward_hook(lambda m, args, out: seen.append(args))
@@ -510,12 +502,7 @@ def test_without_hooks_one_truth_test(rng):
 
     One hook more makes both take the way past the hooks, so that this test sees what it looks for.
     """
-
-    class Same(nn.Module):
-        def forward(self, x):
-            return x
-
-    module, x = Same(), leaf(rng, 3)
+    module, x = module_of(lambda self, x: x), leaf(rng, 3)
 
     def called(function):
         return [name.split(".")[-1] for name in calls(function, "lucid.")]

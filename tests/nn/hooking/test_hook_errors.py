@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 import types
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from lucid.autograd.graph import current_graph_task_id, queue_callback, register
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.hooks import ContextualHook, Hook, StateHook
 from lucid.utils.checkpoint import checkpoint
+from tests.pieces import in_threads
 
 contract = pytest.mark.contract
 STEPS, BROKEN = 5, 2
@@ -239,9 +239,7 @@ def on_thread(work):
         except BaseException as error:  # noqa: BLE001  raised again below
             errors.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    in_threads(run)
     if errors:
         raise errors[0]
 

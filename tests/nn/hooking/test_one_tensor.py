@@ -15,6 +15,7 @@ from lucid import nn
 from lucid.nn.hooking import one_tensor
 from lucid.nn.modules.module import register_module_forward_hook
 from tests.gradients import numbers
+from tests.pieces import function_of, module_of
 
 SEEN = []
 
@@ -84,14 +85,7 @@ def test_the_dtype_of_gradients(dtype, seen):
     module.register_full_backward_hook(note)
     x = lucid.ones(2, dtype=dtype, requires_grad=True)
 
-    class Wide(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.double()
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad  # of another dtype
+    Wide = function_of(lambda ctx, x: x.double(), lambda ctx, grad: grad)
 
     Wide.apply(module(x) * 1).sum().backward()
     (((into,), (out,)),) = seen
@@ -197,11 +191,7 @@ def test_an_inference_tensor_that_comes_out(short, seen):
     with lucid.inference_mode():
         kept = lucid.ones(1, requires_grad=True)
 
-    class Kept(nn.Module):
-        def forward(self, x):
-            return kept
-
-    module = Kept()
+    module = module_of(lambda self, x: kept)
     module.register_full_backward_hook(note)
     if not short:
         module.register_forward_pre_hook(lambda *_: None)

@@ -10,6 +10,7 @@ import lucid
 from lucid import nn
 from lucid.nn.hooking import one_tensor
 from tests.gradients import numbers
+from tests.pieces import module_of
 
 contract = pytest.mark.contract
 
@@ -66,12 +67,7 @@ def test_nodes_of_a_module_that_are_called(also_before, rng):
 
 def test_nodes_of_several_tensors_that_are_called(rng):
     """One gradient for each, and None where there is none, or the tensor needs none."""
-
-    class Both(nn.Module):
-        def forward(self, a, b):
-            return a * b, a + b
-
-    module, fired = Both(), []
+    module, fired = module_of(lambda self, a, b: (a * b, a + b)), []
     module.register_full_backward_hook(lambda *_: fired.append(1))
     a, b = lucid.tensor(rng.standard_normal(3), requires_grad=True), upstream_to(rng)
     product, total = module(a, b)

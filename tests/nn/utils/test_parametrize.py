@@ -13,6 +13,7 @@ from lucid import nn
 from lucid.errors import ArgumentError, DtypeError, SettingError
 from lucid.nn.utils import parametrizations, parametrize
 from tests.gradients import numbers
+from tests.pieces import raising
 
 
 class Symmetric(nn.Module):
@@ -270,13 +271,9 @@ def test_unsafe_ones_and_names():
 
 def test_an_inverse_that_is_not_there_yet():
     """A right_inverse that raises NotImplementedError counts as the identity at first."""
-
-    def missing(_):
-        raise NotImplementedError
-
     layer = nn.Linear(2, 2)
     values = numbers(layer.weight)
-    parametrize.register_parametrization(layer, "weight", Fault(lambda x: -x, missing))
+    parametrize.register_parametrization(layer, "weight", Fault(lambda x: -x, raising(NotImplementedError)))
     np.testing.assert_array_equal(numbers(layer.weight), -values)
 
 
@@ -300,10 +297,7 @@ def test_an_inverse_that_fails_is_not_one_that_is_missing(first):
         parametrize.register_parametrization(layer, "weight", Fault(lambda x: x, lambda x: ~x))
     assert parametrize.is_parametrized(layer) is not first
 
-    def missing(x):
-        raise NotImplementedError
-
-    parametrize.register_parametrization(layer, "weight", Fault(lambda x: x, missing))
+    parametrize.register_parametrization(layer, "weight", Fault(lambda x: x, raising(NotImplementedError)))
     assert parametrize.is_parametrized(layer, "weight")
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import lucid
+from tests.pieces import function_of, raising
 
 LIBRARIES = {"torch": torch, "lucid": lucid}
 
@@ -29,14 +30,7 @@ def nan_without_forward(lib, x):
 
 
 def raising_function(lib, x):
-    class Bad(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            raise KeyError("stop")
+    Bad = function_of(lambda ctx, x: x * 2, raising(KeyError("stop")), lib)
 
     Bad.apply(x).sum().backward()  # the forward line
 
@@ -44,10 +38,7 @@ def raising_function(lib, x):
 def raising_hook(lib, x):
     y = x * 2  # the forward line
 
-    def fail(grad):
-        raise KeyError("stop")
-
-    y.register_hook(fail)
+    y.register_hook(raising(KeyError("stop")))
     y.sum().backward()
 
 

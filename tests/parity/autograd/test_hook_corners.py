@@ -10,6 +10,7 @@ import torch
 import torch.utils.checkpoint
 
 import lucid
+from tests.pieces import function_of, module_of, raising
 
 both = pytest.mark.parametrize("lib", [torch, lucid], ids=["torch", "lucid"])
 
@@ -77,22 +78,10 @@ def test_such_a_view_can_still_be_looked_at():
 @pytest.mark.contract("5.2")
 def test_an_input_that_gets_no_gradient_counts_as_zeros(lib):
     """`grad_input` of a module whose forward gives its only input no gradient is zeros, and these flow on."""
-
-    class NoGradient(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            return None
-
-    class Wrapped(lib.nn.Module):
-        def forward(self, x):
-            return NoGradient.apply(x)
+    NoGradient = function_of(lambda ctx, x: x * 2, lambda ctx, grad: None, lib)
 
     seen = []
-    module = Wrapped()
+    module = module_of(lambda self, x: NoGradient.apply(x), lib)
     module.register_full_backward_hook(lambda m, into, out: seen.append(into[0].tolist()))
     x = seeded(lib, 2, requires_grad=True)
     module(x).backward(seeded(lib, 2, seed=1))
@@ -108,10 +97,7 @@ def test_an_always_called_hook_after_a_pre_hook_has_raised(lib):
     module = lib.nn.Identity()
     module.register_forward_pre_hook(lambda m, args: args[0] * 2)
 
-    def raising(m, args):
-        raise KeyError("planned")
-
-    module.register_forward_pre_hook(raising)
+    module.register_forward_pre_hook(raising(KeyError("planned")))
     module.register_forward_hook(lambda m, args, out: seen.append((args[0].tolist(), out)), always_call=True)
     with pytest.raises(KeyError, match="planned"):
         module(lib.tensor([1.0, 2.0]))
@@ -231,13 +217,8 @@ def test_hooks_of_a_leaf_that_gets_none(lib, before):
 @pytest.mark.contract("5.4")
 def test_a_full_hook_where_one_output_gets_none(lib):
     """An output that gets None shows as None, whoever gave it; those of the others make the gradients of the inputs."""
-
-    class Both(lib.nn.Module):
-        def forward(self, x):
-            return x * 3.0, x.sin()
-
     seen = []
-    module = Both()
+    module = module_of(lambda self, x: (x * 3.0, x.sin()), lib)
     module.register_full_backward_hook(lambda m, into, out: seen.append((into[0].tolist(), out[0], out[1].tolist())))
     x, upstream = seeded(lib, 2, requires_grad=True), seeded(lib, 2, seed=1)
     for use in (lambda first, second: without_gradient(lib)(second, first), lambda first, second: second):
@@ -252,15 +233,11 @@ def test_a_full_hook_where_one_output_gets_none(lib):
 def test_a_full_hook_where_no_gradient_is_known(lib, nothing):
     """Where no output of a module gets a gradient its full hook fires and None flows on; PyTorch makes zeros of it."""
 
-    class Tripled(lib.nn.Module):
-        def forward(self, x):
-            return x * 3.0
-
     def listed(grad):
         return None if grad is None else grad.tolist()
 
     seen = []
-    module = Tripled()
+    module = module_of(lambda self, x: x * 3.0, lib)
     module.register_full_backward_hook(lambda m, into, out: seen.append((listed(into[0]), out)))
     x = seeded(lib, 2, requires_grad=True)
     without_gradient(lib)(seeded(lib, 2, requires_grad=True), module(x)).backward(seeded(lib, 2, seed=1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ import torch
 import lucid
 from lucid.autograd import Function, Variable
 from lucid.autograd.graph import current_graph_task_id, current_node, queue_callback
+from tests.pieces import in_threads, raising
 
 LIBRARIES = {"torch": torch, "lucid": lucid}
 
@@ -117,11 +116,8 @@ def test_a_callback_that_raises():
     y = x * 3
     done = []
 
-    def fail():
-        raise KeyError("stop")
-
     def hook(grad):
-        queue_callback(fail)
+        queue_callback(raising(KeyError("stop")))
         queue_callback(lambda: done.append(1))
 
     handle = y.register_hook(hook)
@@ -277,9 +273,7 @@ def test_each_pass_has_its_number():
     x.register_hook(lambda grad: seen.append(current_graph_task_id()))
 
     def outside(grad):
-        worker = threading.Thread(target=lambda: elsewhere.append((current_graph_task_id(), current_node())))
-        worker.start()
-        worker.join()
+        in_threads(lambda: elsewhere.append((current_graph_task_id(), current_node())))
 
     y = x * 2
     y.register_hook(outside)
@@ -371,9 +365,7 @@ def test_multithreading_is_noted():
         lib.autograd.set_multithreading_enabled(True)
     seen = []
     with lucid.autograd.set_multithreading_enabled(False):
-        worker = threading.Thread(target=lambda: seen.append(lucid.autograd.is_multithreading_enabled()))
-        worker.start()
-        worker.join()
+        in_threads(lambda: seen.append(lucid.autograd.is_multithreading_enabled()))
     assert seen == [True]
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import lucid
+from tests.pieces import function_of
 
 
 def leaf(lib):
@@ -18,15 +19,7 @@ def one(lib):
 
 def function(lib, returned):
     """Run a backward of the user's that returns what it may not."""
-
-    class Wrong(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            return returned(grad)
+    Wrong = function_of(lambda ctx, x: x * 2, lambda ctx, grad: returned(grad), lib)
 
     Wrong.apply(leaf(lib)).sum().backward()
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import lucid
+from tests.pieces import module_of, raising
 
 contract = pytest.mark.contract
 
@@ -202,11 +203,7 @@ def test_mixed_arguments():
     """`grad_input` has an entry for each positional argument, `grad_output` one for each output, None for others."""
 
     def program(lib, events):
-        class Mixed(lib.nn.Module):
-            def forward(self, a, flag, b, c, *, scale):
-                return a * b * scale, "text", c + 1, b.sum()
-
-        net = Mixed()
+        net = module_of(lambda self, a, flag, b, c, *, scale: (a * b * scale, "text", c + 1, b.sum()), lib)
         net.register_full_backward_hook(lambda m, gi, go: events.append((plain(gi), plain(go))))
         a, b = (seeded(lib, 2, seed=s, requires_grad=True) for s in (1, 2))
         c = seeded(lib, 2, seed=3)
@@ -224,11 +221,7 @@ def test_only_some_outputs_used():
     """Outputs that the loss does not use give None in `grad_output`."""
 
     def program(lib, events):
-        class Two(lib.nn.Module):
-            def forward(self, x):
-                return x * 2, x * 3
-
-        net = Two()
+        net = module_of(lambda self, x: (x * 2, x * 3), lib)
         net.register_full_backward_pre_hook(lambda m, go: events.append(plain(go)))
         net.register_full_backward_hook(lambda m, gi, go: events.append((plain(gi), plain(go))))
         x = seeded(lib, 2, requires_grad=True)
@@ -303,11 +296,7 @@ def test_always_called_hook_that_raises_itself():
     """What an always-called hook raises after an error is a warning; the first error goes on."""
 
     def program(lib, events):
-        class Failing(lib.nn.Module):
-            def forward(self, x):
-                raise ValueError("first")
-
-        net = Failing()
+        net = module_of(raising(ValueError("first")), lib)
 
         def hook(*_):
             events.append("called")
@@ -452,11 +441,7 @@ def test_in_place_changes_are_refused():
     """Inputs and outputs of a module with backward hooks are views that may not be changed in place."""
 
     def program(lib, events):
-        class Changes(lib.nn.Module):
-            def forward(self, x):
-                return x.mul_(2)
-
-        for module, outside in ((Changes(), False), (lib.nn.Identity(), True)):
+        for module, outside in ((module_of(lambda self, x: x.mul_(2), lib), False), (lib.nn.Identity(), True)):
             module.register_full_backward_hook(lambda *_: None)
             x = seeded(lib, 2, requires_grad=True) * 1
             with pytest.raises(RuntimeError, match=r"is a view|hooks"):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import lucid
+from tests.pieces import function_of
 
 MODES = {
     "normal": lambda lib: contextlib.nullcontext(),
@@ -22,33 +23,11 @@ TARGETS = ("view", "base", "sibling")
 
 def functions(lib):
     """Return Functions that return their input as it is, a view of it, and two views."""
+    Same = function_of(lambda ctx, x: x, lambda ctx, grad: grad * 5, lib)
 
-    class Same(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x
+    Inside = function_of(lambda ctx, x: x.view(2, 2), lambda ctx, grad: grad.view(4) * 5, lib)
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 5
-
-    class Inside(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.view(2, 2)
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad.view(4) * 5
-
-    class Halves(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x[:2], x[2:]
-
-        @staticmethod
-        def backward(ctx, first, second):
-            return lib.cat([first, second]) * 5
+    Halves = function_of(lambda ctx, x: (x[:2], x[2:]), lambda ctx, first, second: lib.cat([first, second]) * 5, lib)
 
     return Same, Inside, Halves
 

@@ -11,6 +11,7 @@ import pytest
 import lucid
 from lucid.errors import ShapeError
 from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info, sample_seed
+from tests.pieces import raising
 from tests.utils.data.datasets import Failing, Numbers, Stream
 from tests.utils.data.readers import lists, some_readers
 from tests.waiting import PATIENCE, until
@@ -87,12 +88,8 @@ def test_whichever_is_ready_first():
 
 def test_a_sample_that_raises_in_the_loop():
     """The exception itself comes, with a note of batch, sample and indices."""
-
-    def fail():
-        raise ValueError("bad")
-
     with pytest.raises(ValueError, match="bad") as caught:
-        list(DataLoader(Failing(fail), batch_size=10))
+        list(DataLoader(Failing(raising(ValueError("bad"))), batch_size=10))
     assert caught.value.__notes__[0].startswith("raised while it was reading batch 3, sample 37, of indices [30, 31,")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +12,7 @@ from lucid.base import gpu
 from lucid.cuda.simulator import runtime
 from lucid.cuda.simulator.counting import counters
 from tests.cuda.simulator.launching import SEEDS, launcher, refused
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.usefixtures("simulated")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -306,10 +307,6 @@ def test_threads_of_the_host(device):
             refused(lambda: run(1, 1, x, 65 + k, 1), f" {4 * (k + 1)} bytes behind")
         found[k] = True
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, k) for k in range(4)])
     assert sorted(found) == [0, 1, 2, 3]
     assert counters.launches - before == counters.kernels["f"] - named == 400

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from lucid.base import gpu
 from lucid.cuda.simulator import counters
 from lucid.cuda.simulator.wheels import installed
 from tests.cuda.simulator.host.memory.test_order import SIZE, race, streams
+from tests.pieces import in_threads
 
 pytestmark = pytest.mark.skipif(not gpu.is_simulated(), reason="about simulated devices: needs LUCID_CUDA_SIMULATOR")
 GLOBAL, THREAD_LOCAL, RELAXED = range(3)
@@ -404,9 +404,7 @@ def test_what_may_wait_for_the_device(cupy, stream, mode, thread, call):
     if thread == "own":
         run()
     else:
-        worker = threading.Thread(target=run)
-        worker.start()
-        worker.join()
+        in_threads(run)
     if mode == GLOBAL or (mode == THREAD_LOCAL and thread == "own"):
         assert ["cudaErrorStreamCaptureUnsupported" in words for words in told] == [True], told
         refused(stream.end_capture, "cudaErrorStreamCaptureInvalidated")
@@ -497,9 +495,7 @@ def test_begin_and_end(cupy, stream):
             except runtime.CUDARuntimeError as error:
                 told.append(str(error))
 
-        worker = threading.Thread(target=end)
-        worker.start()
-        worker.join()
+        in_threads(end)
         if mode != RELAXED:
             assert "cudaErrorStreamCaptureWrongThread" in told[0]
             stream.end_capture()
@@ -663,9 +659,7 @@ def test_what_another_thread_lets_go_of(cupy, stream):
     def act():
         held.append(x + 1)
         out[...] = held[0] * 2
-        thread = threading.Thread(target=held.clear)
-        thread.start()
-        thread.join()
+        in_threads(held.clear)
 
     pool = cupy.cuda.MemoryPool()
     with cupy.cuda.using_allocator(pool.malloc):

@@ -15,6 +15,7 @@ import lucid
 from lucid.errors import WorkerError
 from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info, iteration
 from lucid.utils.data.reading import Job, while_reading
+from tests.pieces import raising
 from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
 from tests.utils.data.readers import nothing_left
 from tests.waiting import PATIENCE, until
@@ -130,11 +131,7 @@ def test_a_thread_that_the_system_refuses(monkeypatch):
 
 def test_a_pass_that_cannot_begin(monkeypatch):
     """What fails before the first batch ends its workers, also those that would stay for the next pass."""
-
-    def fails(batches, device):
-        raise RuntimeError("no way there")
-
-    monkeypatch.setattr(iteration, "prefetch", fails)
+    monkeypatch.setattr(iteration, "prefetch", raising(RuntimeError("no way there")))
     loader = DataLoader(Numbers(), num_workers=2, worker="thread", persistent_workers=True)
     loader.device = lucid.device("cpu")
     with nothing_left(), pytest.raises(RuntimeError, match="no way there"):

@@ -1,0 +1,40 @@
+"""Small things that tests of many kinds are made of: what raises, a Function, a module, work in other threads."""
+
+from __future__ import annotations
+
+import threading
+
+import lucid
+
+
+def raising(error):
+    """Return what raises `error`, an exception or a class of them, whatever it is called with."""
+
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+def function_of(forward, backward=None, library=lucid, name="Written"):
+    """Return a Function of this name with this `forward` and `backward`, which take `ctx` first."""
+    methods = {"forward": forward, "backward": backward}
+    written = {name: staticmethod(method) for name, method in methods.items() if method is not None}
+    return type(name, (library.autograd.Function,), written)
+
+
+def module_of(forward, library=lucid, **held):
+    """Return a module of a class of its own with this `forward`, which takes `self` first, and what it holds."""
+    made = type("Written", (library.nn.Module,), {"forward": forward})()
+    for name, value in held.items():
+        setattr(made, name, value)
+    return made
+
+
+def in_threads(*functions):
+    """Call each function in a thread of its own, all at once, and wait for all."""
+    threads = [threading.Thread(target=each) for each in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
