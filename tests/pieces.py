@@ -16,10 +16,10 @@ def raising(error):
     return fail
 
 
-def function_of(forward, backward=None, library=lucid, name="Written"):
-    """Return a Function of this name with this `forward` and `backward`, which take `ctx` first."""
-    methods = {"forward": forward, "backward": backward}
-    written = {name: staticmethod(method) for name, method in methods.items() if method is not None}
+def function_of(forward, backward=lambda ctx, *grads: grads[0], library=lucid, name="Given", **methods):
+    """Return a Function of this name and these methods, which take `ctx` first; None leaves one out."""
+    given = {"forward": forward, "backward": backward, **methods}
+    written = {key: staticmethod(method) for key, method in given.items() if method is not None}
     return type(name, (library.autograd.Function,), written)
 
 

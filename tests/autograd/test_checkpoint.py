@@ -27,6 +27,7 @@ from lucid.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 from tests.device import DEVICE
+from tests.pieces import function_of
 
 contract = pytest.mark.contract
 # Memory of the CPU is seen with what Python takes beside it; a simulated device pays for each thread.
@@ -268,18 +269,17 @@ def test_saved_tensors_read_repeatedly(rng, times):
     """A Function inside may read its saved tensors more than once; kept graphs run again; each gives the same."""
     reads = []
 
-    class Square(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x, x * 2.0)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x, x * 2.0)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, grad):
-            (x, _), (_, double) = ctx.saved_tensors, ctx.saved_tensors
-            reads.append(1)
-            assert double.tolist() == (x * 2.0).tolist()
-            return grad * double
+    def backward(ctx, grad):
+        (x, _), (_, double) = ctx.saved_tensors, ctx.saved_tensors
+        reads.append(1)
+        assert double.tolist() == (x * 2.0).tolist()
+        return grad * double
+
+    Square = function_of(forward, backward, name="Square")
 
     x = leaf(rng, 3)
     upstream = like(rng, x)

@@ -74,18 +74,17 @@ def test_double_backward_differentiates_the_users_backward() -> None:
 def test_needs_input_grad_and_arguments_that_are_no_tensors() -> None:
     """One entry per positional argument, set before forward; nested tuples of non-tensors pass through."""
 
-    class Scaled(Function):
-        @staticmethod
-        def forward(ctx, x, factor, w, extra):
-            ctx.factor = factor
-            assert ctx.needs_input_grad == (True, False, False, False)
-            assert extra == ((1, "two"), None)
-            return x * factor + w, extra
+    def forward(ctx, x, factor, w, extra):
+        ctx.factor = factor
+        assert ctx.needs_input_grad == (True, False, False, False)
+        assert extra == ((1, "two"), None)
+        return x * factor + w, extra
 
-        @staticmethod
-        def backward(ctx, grad, nothing):
-            assert nothing is None
-            return grad * ctx.factor, None, grad, None
+    def backward(ctx, grad, nothing):
+        assert nothing is None
+        return grad * ctx.factor, None, grad, None
+
+    Scaled = function_of(forward, backward, name="Scaled")
 
     x = leaf(2.0)
     y, extra = Scaled.apply(x, 4.0, constant(1.0), ((1, "two"), None))
@@ -156,19 +155,18 @@ def test_unused_and_non_differentiable_outputs(materialize: bool) -> None:
     """Zeros, or None if gradients are not materialised."""
     seen = []
 
-    class Three(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(materialize)
-            index = x.argmax()
-            mask = x * 0
-            ctx.mark_non_differentiable(mask)
-            return x * 2, mask, x * 3, index
+    def forward(ctx, x):
+        ctx.set_materialize_grads(materialize)
+        index = x.argmax()
+        mask = x * 0
+        ctx.mark_non_differentiable(mask)
+        return x * 2, mask, x * 3, index
 
-        @staticmethod
-        def backward(ctx, used, mask, unused, index):
-            seen.extend(g if g is None else g.tolist() for g in (mask, unused))
-            return used * 2
+    def backward(ctx, used, mask, unused, index):
+        seen.extend(g if g is None else g.tolist() for g in (mask, unused))
+        return used * 2
+
+    Three = function_of(forward, backward, name="Three")
 
     x = leaf(1.0, 5.0)
     used, mask, unused, index = Three.apply(x)
@@ -232,16 +230,12 @@ def test_an_input_returned_unchanged_is_a_view_with_a_grad_fn() -> None:
 def test_mark_dirty_returns_the_same_object() -> None:
     """The changed input itself comes back with a new grad_fn; leaves and unreturned inputs are refused."""
 
-    class Double(Function):
-        @staticmethod
-        def forward(ctx, x, give_back):
-            ctx.mark_dirty(x)
-            x.mul_(2)
-            return x if give_back else x * 1
+    def forward(ctx, x, give_back):
+        ctx.mark_dirty(x)
+        x.mul_(2)
+        return x if give_back else x * 1
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2, None
+    Double = function_of(forward, lambda ctx, grad: (grad * 2, None), name="Double")
 
     x = leaf(3.0)
     y = x * 1
@@ -262,16 +256,12 @@ def test_mark_dirty_returns_the_same_object() -> None:
 def test_mark_dirty_counts_what_is_written_below_tensors(recorded: bool) -> None:
     """A change of the memory itself is one of the tensor's, on the graph or not: what has saved it notices."""
 
-    class Write(Function):
-        @staticmethod
-        def forward(ctx, x):
-            x.array[...] = 7
-            ctx.mark_dirty(x)
-            return x
+    def forward(ctx, x):
+        x.array[...] = 7
+        ctx.mark_dirty(x)
+        return x
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 0
+    Write = function_of(forward, lambda ctx, grad: grad * 0, name="Write")
 
     weight, x = leaf(2.0), lucid.tensor([3.0], dtype=lucid.float64)
     y, version = weight * x, x._version
@@ -286,16 +276,12 @@ def test_mark_dirty_counts_what_is_written_below_tensors(recorded: bool) -> None
 def test_mark_dirty_on_a_view_moves_its_base() -> None:
     """The base's history follows the change of its view."""
 
-    class Double(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            x.mul_(2)
-            return x
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.mul_(2)
+        return x
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2
+    Double = function_of(forward, lambda ctx, grad: grad * 2, name="Double")
 
     x = leaf(1.0, 2.0, 3.0)
     base = x * 1
@@ -344,7 +330,7 @@ def test_bad_use() -> None:
     with pytest.raises(TypeError, match="expected tensors or None, got int as number 0"):
         Saves.apply(leaf(1.0))
 
-    NoBackward = function_of(lambda ctx, x: x * 2, name="NoBackward")
+    NoBackward = function_of(lambda ctx, x: x * 2, None, name="NoBackward")
 
     with pytest.raises(NotImplementedError, match="static backward"):
         NoBackward.apply(leaf(1.0)).backward()
@@ -376,17 +362,16 @@ def test_a_function_that_changes_a_view_runs_once(rng):
     """Backward waits for the gradient through the base of a changed view, though its other output's is there before."""
     received = []
 
-    class Both(Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.mark_dirty(x)
-            x *= 2
-            return x, y * 3
+    def forward(ctx, x, y):
+        ctx.mark_dirty(x)
+        x *= 2
+        return x, y * 3
 
-        @staticmethod
-        def backward(ctx, grad_x, grad_y):
-            received.append((grad_x.tolist(), grad_y.tolist()))
-            return grad_x * 2, grad_y * 3
+    def backward(ctx, grad_x, grad_y):
+        received.append((grad_x.tolist(), grad_y.tolist()))
+        return grad_x * 2, grad_y * 3
+
+    Both = function_of(forward, backward, name="Both")
 
     x, y = (lucid.tensor(rng.standard_normal(3), requires_grad=True) for _ in range(2))
     upstream = [lucid.tensor(rng.standard_normal(3)) for _ in range(2)]
@@ -401,18 +386,17 @@ def test_a_function_that_changes_a_view_runs_once(rng):
 def test_tensors_that_are_not_saved_leave_those_that_were() -> None:
     """A call that is refused changes nothing: backward finds what forward had saved before."""
 
-    class Careful(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            with pytest.raises(TypeError):
-                ctx.save_for_backward("nothing")
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        with pytest.raises(TypeError):
+            ctx.save_for_backward("nothing")
+        return x * x
 
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return 2 * x * grad
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+    Careful = function_of(forward, backward, name="Careful")
 
     x = leaf(3.0)
     Careful.apply(x).backward()
@@ -422,18 +406,17 @@ def test_tensors_that_are_not_saved_leave_those_that_were() -> None:
 def test_a_saved_output_that_is_returned_twice() -> None:
     """Its gradient comes at the last position, of the output that was saved too."""
 
-    class Twice(Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x * x
-            ctx.save_for_backward(x, y)
-            return y, y
+    def forward(ctx, x):
+        y = x * x
+        ctx.save_for_backward(x, y)
+        return y, y
 
-        @staticmethod
-        def backward(ctx, first, last):
-            x, y = ctx.saved_tensors
-            assert y.grad_fn is not None
-            return (first + 10 * last) * 2 * y / x
+    def backward(ctx, first, last):
+        x, y = ctx.saved_tensors
+        assert y.grad_fn is not None
+        return (first + 10 * last) * 2 * y / x
+
+    Twice = function_of(forward, backward, name="Twice")
 
     x = leaf(3.0)
     a, b = Twice.apply(x)
@@ -448,17 +431,16 @@ def test_a_saved_output_that_is_returned_twice() -> None:
 def test_a_forward_of_lucid_numpy_is_recorded(rng):
     """Plain arrays and numbers of floats that forward returns, beside tensors too, get the gradients of backward."""
 
-    class Written(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return lnp.sin(lnp.asarray(x)), lnp.sum(lnp.asarray(x) ** 2), x * 2, lnp.argmax(x), "words"
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return lnp.sin(lnp.asarray(x)), lnp.sum(lnp.asarray(x) ** 2), x * 2, lnp.argmax(x), "words"
 
-        @staticmethod
-        def backward(ctx, of_sines, of_sum, of_twice, *others):
-            assert others == (None, None)
-            (x,) = ctx.saved_tensors
-            return of_sines * x.cos() + of_sum * 2 * x + of_twice * 2
+    def backward(ctx, of_sines, of_sum, of_twice, *others):
+        assert others == (None, None)
+        (x,) = ctx.saved_tensors
+        return of_sines * x.cos() + of_sum * 2 * x + of_twice * 2
+
+    Written = function_of(forward, backward, name="Written")
 
     values = rng.standard_normal(3)
     x = lucid.tensor(values, requires_grad=True)

@@ -15,15 +15,9 @@ from lucid import nn
 from lucid.autograd import Function
 from lucid.autograd.graph import GradientEdge, get_gradient_edge
 from lucid.errors import LucidError
-from tests.pieces import function_of
+from tests.pieces import function_of as function
 
 contract = pytest.mark.contract
-
-
-def function(forward, backward=lambda ctx, *grads: grads[0], **methods):
-    """Return a Function of these methods."""
-    given = {"forward": forward, "backward": backward, **methods}
-    return type(Function)("Given", (Function,), {name: staticmethod(method) for name, method in given.items()})
 
 
 def doubling(ctx, x, *others):
@@ -603,18 +597,17 @@ def declaring(*dtypes):
     """Return a Function of three outputs, the last without a gradient, that notes what its backward gets."""
     seen = []
 
-    class Three(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_output_grad_dtype(*dtypes)
-            last = x.detach() * 2
-            ctx.mark_non_differentiable(last)
-            return x * 2, x * 3, last
+    def forward(ctx, x):
+        ctx.set_output_grad_dtype(*dtypes)
+        last = x.detach() * 2
+        ctx.mark_non_differentiable(last)
+        return x * 2, x * 3, last
 
-        @staticmethod
-        def backward(ctx, one, two, _):
-            seen.append((one.dtype, two.dtype, one.tolist(), two.tolist()))
-            return one * 2 + two * 3
+    def backward(ctx, one, two, _):
+        seen.append((one.dtype, two.dtype, one.tolist(), two.tolist()))
+        return one * 2 + two * 3
+
+    Three = function(forward, backward, name="Three")
 
     return Three, seen
 
@@ -659,7 +652,7 @@ def test_dtypes_that_cannot_be_declared(dtypes, message):
 
 
 # The identity, which hands no gradient on.
-Unasked = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: None)
+Unasked = function(lambda ctx, x: x.clone(), lambda ctx, grad: None)
 
 
 def changed_in_part(x, values):
@@ -701,7 +694,7 @@ def test_gradients_are_summed_to_the_shape_of_the_input(given, rng):
     """What is as large or larger, and broadcasts from it, is summed over what has been spread."""
     values = rng.standard_normal(given)
 
-    Spread = function_of(lambda ctx, x: x.clone(), lambda ctx, grad: lucid.tensor(values))
+    Spread = function(lambda ctx, x: x.clone(), lambda ctx, grad: lucid.tensor(values))
 
     x = lucid.zeros(3, 1, dtype=lucid.float64, requires_grad=True)
     Spread.apply(x).sum().backward()

@@ -132,15 +132,11 @@ def test_complex_gradients_have_pytorchs_convention(rng):
 def test_a_complex_gradient_without_its_conjugate_fails(rng):
     """The gradient of z * w by z is grad * conj(w): without the conjugate it is wrong in its imaginary part only."""
 
-    class Wrong(Function):
-        @staticmethod
-        def forward(ctx, z, w):
-            ctx.w = w.detach()
-            return z * w
+    def forward(ctx, z, w):
+        ctx.w = w.detach()
+        return z * w
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * ctx.w, None
+    Wrong = function_of(forward, lambda ctx, grad: (grad * ctx.w, None), name="Wrong")
 
     inputs = complex_double(rng, 2), complex_double(rng, 2).detach()
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
@@ -152,16 +148,15 @@ def test_a_complex_gradient_without_its_conjugate_fails(rng):
 def test_second_derivatives(rng):
     """A right first and a wrong second derivative passes gradcheck and fails gradgradcheck."""
 
-    class Square(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * 2.0 * x.detach()
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 2.0 * x.detach()
+
+    Square = function_of(forward, backward, name="Square")
 
     x = double(rng, 3)
     assert gradcheck(Square.apply, x)
@@ -244,17 +239,16 @@ def test_backward_must_be_deterministic(rng):
 def test_undefined_gradients_count_as_zeros(rng):
     """A backward that takes None for something else than zeros fails."""
 
-    class Two(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(False)
-            return x * 2.0, x * 3.0
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2.0, x * 3.0
 
-        @staticmethod
-        def backward(ctx, first, second):
-            if first is None:
-                return second
-            return first * 2.0 + (0.0 if second is None else second * 3.0)
+    def backward(ctx, first, second):
+        if first is None:
+            return second
+        return first * 2.0 + (0.0 if second is None else second * 3.0)
+
+    Two = function_of(forward, backward, name="Two")
 
     x = double(rng, 3)
     with pytest.raises(GradcheckError, match="must take None for zeros"):
@@ -265,16 +259,15 @@ def test_undefined_gradients_count_as_zeros(rng):
 def test_the_only_output_without_a_gradient(rng, fast):
     """Hooks and backward get None for the gradient of an output, also of a single one, and must take it for zeros."""
 
-    class Twice(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(False)
-            return x * 2.0
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2.0
 
-        @staticmethod
-        def backward(ctx, grad):
-            seen.append(grad)
-            return grad * 2.0
+    def backward(ctx, grad):
+        seen.append(grad)
+        return grad * 2.0
+
+    Twice = function_of(forward, backward, name="Twice")
 
     def with_hook(hook):
         def run(x):
@@ -320,15 +313,11 @@ def test_outputs_that_change_their_form(fast):
 def test_grad_outputs_that_require_no_grad_are_constants(rng, fast):
     """Gradgradcheck checks by those of `grad_outputs` that require grad, and takes the others as they are."""
 
-    class Detached(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, grad):
-            return 2 * ctx.saved_tensors[0] * grad.detach()
+    Detached = function_of(forward, lambda ctx, grad: 2 * ctx.saved_tensors[0] * grad.detach(), name="Detached")
 
     x, upstream = double(rng, 3), double(rng, 3)
     assert gradgradcheck(Detached.apply, x, upstream.detach(), fast_mode=fast)

@@ -301,17 +301,16 @@ def test_a_called_leaf_accumulates(rng) -> None:
 def test_a_called_function_node(rng) -> None:
     """The node of a Function runs the user's backward, and checks what it gives."""
 
-    class Split(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, scale):
-            ctx.save_for_backward(x)
-            ctx.set_materialize_grads(False)
-            return x * scale, x + scale
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.set_materialize_grads(False)
+        return x * scale, x + scale
 
-        @staticmethod
-        def backward(ctx, first, second):
-            assert second is None
-            return first * ctx.saved_tensors[0], None
+    def backward(ctx, first, second):
+        assert second is None
+        return first * ctx.saved_tensors[0], None
+
+    Split = function_of(forward, backward, name="Split")
 
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
     upstream = lucid.tensor(rng.standard_normal(3))
@@ -336,17 +335,16 @@ def test_what_a_node_cannot_be_called_with(rng) -> None:
 def test_saved_variables_is_the_old_name_of_saved_tensors(rng) -> None:
     """On the context and on the node of a Function it gives the saved tensors, with a DeprecationWarning."""
 
-    class Square(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, grad):
-            with pytest.warns(DeprecationWarning, match="saved_tensors"):
-                (x,) = ctx.saved_variables
-            return 2 * x * grad
+    def backward(ctx, grad):
+        with pytest.warns(DeprecationWarning, match="saved_tensors"):
+            (x,) = ctx.saved_variables
+        return 2 * x * grad
+
+    Square = function_of(forward, backward, name="Square")
 
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
     y = Square.apply(x)
@@ -359,15 +357,11 @@ def test_saved_variables_is_the_old_name_of_saved_tensors(rng) -> None:
 def test_only_nodes_of_functions_have_saved_tensors(rng) -> None:
     """Code that walks a graph asks each node whether it has ``saved_tensors``: an op's node has ``_saved_...`` only."""
 
-    class Cube(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
 
-        @staticmethod
-        def backward(ctx, grad):
-            return 3 * ctx.saved_tensors[0] ** 2 * grad
+    Cube = function_of(forward, lambda ctx, grad: 3 * ctx.saved_tensors[0] ** 2 * grad, name="Cube")
 
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
     product = (Cube.apply(x) * x).grad_fn
@@ -415,18 +409,14 @@ def test_posthooks_hung_on_a_node_that_runs_wait_for_its_next_run(watched, rng) 
     """What fires after a node hung on it all the time that it ran, and gets the gradients of its outputs."""
     events = []
 
-    class Twice(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
+    def backward(ctx, grad):
+        if not events:
+            node.register_hook(lambda grad_inputs, grad_outputs: events.append(("late", grad_outputs)))
+            gone.remove()
+        events.append("derivative")
+        return grad * 2.0
 
-        @staticmethod
-        def backward(ctx, grad):
-            if not events:
-                node.register_hook(lambda grad_inputs, grad_outputs: events.append(("late", grad_outputs)))
-                gone.remove()
-            events.append("derivative")
-            return grad * 2.0
+    Twice = function_of(lambda ctx, x: x * 2.0, backward, name="Twice")
 
     y = Twice.apply(lucid.tensor(rng.standard_normal(3), requires_grad=True))
     node = y.grad_fn

@@ -12,6 +12,7 @@ from lucid import nn
 from lucid.autograd import Function
 from lucid.autograd.graph import register_multi_grad_hook
 from tests.gradients import numbers
+from tests.pieces import function_of
 
 SIZES = (3, 5000)  # sums of small gradients go another way than those of large ones
 
@@ -245,15 +246,11 @@ def test_what_several_outputs_receive_is_summed_apart(order, size, rng):
 def test_what_a_function_hands_on_is_not_changed():
     """A Function's backward may return what it has saved: a hook below changes its gradient, and not that."""
 
-    class Constant(Function):
-        @staticmethod
-        def forward(ctx, x, scale):
-            ctx.save_for_backward(scale)
-            return x * scale
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(scale)
+        return x * scale
 
-        @staticmethod
-        def backward(ctx, grad):
-            return ctx.saved_tensors[0], None
+    Constant = function_of(forward, lambda ctx, grad: (ctx.saved_tensors[0], None), name="Constant")
 
     x, scale = lucid.ones(3, requires_grad=True), lucid.full((3,), 3.0)
     inner = x * 1

@@ -12,9 +12,9 @@ import pytest
 
 import lucid
 from lucid.autograd.engine import loop, node
-from lucid.autograd.function import Function
 from lucid.autograd.recording.namespace import CPU
 from lucid.base import ownership
+from tests.pieces import function_of
 
 # small gradients of leaves go another way through the engine on the CPU
 each_size = pytest.mark.parametrize("size", [6, 8192])
@@ -30,16 +30,12 @@ def made_by(make):
     """Return a function of a tensor whose gradient is what `make` returns, and the list of its addresses."""
     addresses = []
 
-    class Identity(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
+    def backward(ctx, grad):
+        made = make(grad)
+        addresses.append(address(made))
+        return made
 
-        @staticmethod
-        def backward(ctx, grad):
-            made = make(grad)
-            addresses.append(address(made))
-            return made
+    Identity = function_of(lambda ctx, x: x.clone(), backward, name="Identity")
 
     return Identity.apply, addresses
 

@@ -10,7 +10,7 @@ from lucid.base import gpu
 from lucid.errors import ArgumentError, CudaUnavailableError, GraphError, KernelError, NotDifferentiableError
 from lucid.tensor.interop import ExportError
 from tests.autograd.kernels.making import SCALE, drawn, elementwise, raw, reduction
-from tests.pieces import raising
+from tests.pieces import function_of, raising
 
 derivative = lucid.cuda.derivative
 REMEDY = r"use tensor.detach\(\) first; .*f = lucid.cuda.derivative\(kernel\)"
@@ -138,20 +138,19 @@ def test_kernels_of_lucid_in_no_grad_and_functions(rng):
         kernel(1, 32, (x, out, 2, 3))
     np.testing.assert_allclose(out.cpu().numpy(), 2 * x.detach().cpu().numpy() ** 2, rtol=1e-6)
 
-    class Scale(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            y = lucid.empty_like(x)
-            kernel(1, 32, (x, y, 2, 3))
-            return y
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = lucid.empty_like(x)
+        kernel(1, 32, (x, y, 2, 3))
+        return y
 
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            y = lucid.empty_like(x)
-            kernel(1, 32, (x, y, 2, 3))
-            return g * y * 2 / x
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        y = lucid.empty_like(x)
+        kernel(1, 32, (x, y, 2, 3))
+        return g * y * 2 / x
+
+    Scale = function_of(forward, backward, name="Scale")
 
     (grad,) = lucid.autograd.grad(Scale.apply(x).sum(), x)
     assert grad.tolist() == pytest.approx((4 * x).tolist())

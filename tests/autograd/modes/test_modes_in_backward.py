@@ -8,6 +8,7 @@ import pytest
 
 import lucid
 from lucid.autograd.graph import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, saved_tensors_hooks
+from tests.pieces import function_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,16 +73,12 @@ def test_until_the_node_is_done(what: str, where: str, create_graph: bool) -> No
     log: list[str] = []
     seen = []
 
-    class Same(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1.0
+    def backward(ctx, grad):
+        if where == "backward":
+            enter(log)
+        return grad
 
-        @staticmethod
-        def backward(ctx, grad):
-            if where == "backward":
-                enter(log)
-            return grad
+    Same = function_of(lambda ctx, x: x * 1.0, backward, name="Same")
 
     def unpack(t):
         if where == "unpack hook":

@@ -16,6 +16,7 @@ from lucid.base import gpu
 from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.elementwise import Elementwise, overlap
 from lucid.errors import ShapeError
+from tests.pieces import function_of
 
 pytestmark = pytest.mark.gpu
 
@@ -160,15 +161,11 @@ def test_other_kernels_leave_other_devices_too(rng):
 def test_the_device_is_the_callers_again():
     """A rule that makes another device current leaves the one before to whoever called backward."""
 
-    class Elsewhere(lucid.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
+    def backward(ctx, grad):
+        lucid.cuda.set_device(1)
+        return grad
 
-        @staticmethod
-        def backward(ctx, grad):
-            lucid.cuda.set_device(1)
-            return grad
+    Elsewhere = function_of(lambda ctx, x: x.clone(), backward, name="Elsewhere")
 
     x = lucid.ones(2, device="cuda:0", requires_grad=True)
     with lucid.cuda.device(0):

@@ -253,7 +253,7 @@ def test_copies(kind, copied):
 
 def test_operands_by_keyword():
     """They stand in their positions, as others do."""
-    Scaled = function_of(lambda ctx, x, y, factor=1: x * y * factor, name="Scaled")
+    Scaled = function_of(lambda ctx, x, y, factor=1: x * y * factor, None, name="Scaled")
 
     a, b = ones(2, 3, grad=False), ones(3, 4, grad=False)
     target = ones(2, 4, grad=False)

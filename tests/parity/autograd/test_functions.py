@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import lucid
+from tests.pieces import function_of
 
 
 def twice(y):
@@ -96,26 +97,25 @@ def story(lib, body, mark, act, *, mode, needs, middle):
     """Return all that can be seen of one Function, from forward to the second derivative."""
     seen = []
 
-    class Given(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            out = body(x)
-            if "dirty" in mark:
-                ctx.mark_dirty(x)
-            if "non-differentiable" in mark:
-                ctx.mark_non_differentiable(x)
-            outs = out if isinstance(out, tuple) else (out,)
-            ctx.save_for_backward(x, *(o if isinstance(o, lib.Tensor) else None for o in outs))
-            seen.append(ctx.needs_input_grad)
-            return out
+    def forward(ctx, x):
+        out = body(x)
+        if "dirty" in mark:
+            ctx.mark_dirty(x)
+        if "non-differentiable" in mark:
+            ctx.mark_non_differentiable(x)
+        outs = out if isinstance(out, tuple) else (out,)
+        ctx.save_for_backward(x, *(o if isinstance(o, lib.Tensor) else None for o in outs))
+        seen.append(ctx.needs_input_grad)
+        return out
 
-        @staticmethod
-        def backward(ctx, *grads):
-            saved = ctx.saved_tensors
-            seen.append([g if g is None else g.tolist() for g in grads])
-            seen.extend(s is not None and (s.requires_grad, s.tolist()) for s in saved)
-            total = sum((g.sum() * (k + 2) for k, g in enumerate(grads) if g is not None), saved[0].sum() * 0)
-            return total * saved[0]
+    def backward(ctx, *grads):
+        saved = ctx.saved_tensors
+        seen.append([g if g is None else g.tolist() for g in grads])
+        seen.extend(s is not None and (s.requires_grad, s.tolist()) for s in saved)
+        total = sum((g.sum() * (k + 2) for k, g in enumerate(grads) if g is not None), saved[0].sum() * 0)
+        return total * saved[0]
+
+    Given = function_of(forward, backward, library=lib, name="Given")
 
     x = lib.tensor([0.5, 1.5, -2.0, 1.0], dtype=lib.float64, requires_grad=needs)
     y = x * 1 if middle else x

@@ -177,15 +177,11 @@ def test_a_forward_hook_that_forward_registers(lib):
 def without_gradient(lib):
     """Return a Function that copies its first argument, and whose backward gives None for the second."""
 
-    class WithoutGradient(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.set_materialize_grads(False)
-            return x * 1.0
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x * 1.0
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad, None
+    WithoutGradient = function_of(forward, lambda ctx, grad: (grad, None), library=lib, name="WithoutGradient")
 
     return WithoutGradient.apply
 

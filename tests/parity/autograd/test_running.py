@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import lucid
-from lucid.autograd import Function, Variable
+from lucid.autograd import Variable
 from lucid.autograd.graph import current_graph_task_id, current_node, queue_callback
-from tests.pieces import in_threads, raising
+from tests.pieces import function_of, in_threads, raising
 
 LIBRARIES = {"torch": torch, "lucid": lucid}
 
@@ -214,15 +214,11 @@ def test_the_current_node():
     """In hooks of tensors, nodes and leaves, in a Function's backward and in unpack hooks it is the node that runs."""
 
     def program(lib, events):
-        class Double(lib.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
+        def backward(ctx, grad):
+            events.append(("Function", node(lib)))
+            return grad * 2
 
-            @staticmethod
-            def backward(ctx, grad):
-                events.append(("Function", node(lib)))
-                return grad * 2
+        Double = function_of(lambda ctx, x: x * 2, backward, library=lib, name="Double")
 
         x = leaf(lib, 1.0)
 
@@ -289,18 +285,17 @@ def test_backward_from_a_hook_and_from_a_function():
     """Passes inside of a pass accumulate where PyTorch's do, over their own graph and over the one that runs."""
 
     def program(lib, events):
-        class Inner(lib.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.x = x.detach().requires_grad_()
-                with lib.enable_grad():
-                    ctx.y = ctx.x.exp() * ctx.x
-                return ctx.y.detach()
+        def forward(ctx, x):
+            ctx.x = x.detach().requires_grad_()
+            with lib.enable_grad():
+                ctx.y = ctx.x.exp() * ctx.x
+            return ctx.y.detach()
 
-            @staticmethod
-            def backward(ctx, grad):
-                ctx.y.backward(grad)
-                return ctx.x.grad * 0.5
+        def backward(ctx, grad):
+            ctx.y.backward(grad)
+            return ctx.x.grad * 0.5
+
+        Inner = function_of(forward, backward, library=lib, name="Inner")
 
         x, w = leaf(lib, 1.0, -2.0), leaf(lib, 3.0, 0.5)
         shared = w * x
@@ -327,20 +322,19 @@ def test_deep_passes_inside_of_passes(depth):
     """Each level of a Function that calls backward on the next runs once, and the gradient is that of the chain."""
     levels = []
 
-    class Level(Function):
-        @staticmethod
-        def forward(ctx, x, left):
-            ctx.left = left
-            ctx.x = x.detach().requires_grad_()
-            with lucid.enable_grad():
-                ctx.y = ctx.x * 1.01 if left == 0 else Level.apply(ctx.x, left - 1) * 1.01
-            return ctx.y.detach()
+    def forward(ctx, x, left):
+        ctx.left = left
+        ctx.x = x.detach().requires_grad_()
+        with lucid.enable_grad():
+            ctx.y = ctx.x * 1.01 if left == 0 else Level.apply(ctx.x, left - 1) * 1.01
+        return ctx.y.detach()
 
-        @staticmethod
-        def backward(ctx, grad):
-            levels.append(ctx.left)
-            ctx.y.backward(grad)
-            return ctx.x.grad, None
+    def backward(ctx, grad):
+        levels.append(ctx.left)
+        ctx.y.backward(grad)
+        return ctx.x.grad, None
+
+    Level = function_of(forward, backward, name="Level")
 
     x = leaf(lucid, 2.0)
     Level.apply(x, depth).backward()

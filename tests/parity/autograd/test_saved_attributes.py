@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import lucid
+from tests.pieces import function_of
 
 LIBRARIES = {"torch": torch, "lucid": lucid}
 
@@ -138,16 +139,15 @@ def test_saved_tensors_of_a_function():
     """`_raw_saved_tensors` of a Function's node takes hooks one by one, and `saved_tensors` sees them."""
 
     def program(lib):
-        class Product(lib.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
-                return x * y
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
 
-            @staticmethod
-            def backward(ctx, grad):
-                x, y = ctx.saved_tensors
-                return grad * y, grad * x
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+        Product = function_of(forward, backward, library=lib, name="Product")
 
         x, y = operands(lib)
         out = Product.apply(x, y)

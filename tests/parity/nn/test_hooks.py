@@ -394,11 +394,7 @@ def test_named_tuples_are_kept():
             left: object
             right: object
 
-        class Two(lib.nn.Module):
-            def forward(self, x):
-                return Pair(x * 2, x * 3)
-
-        net = Two()
+        net = module_of(lambda self, x: Pair(x * 2, x * 3), lib)
         net.register_full_backward_hook(lambda m, gi, go: events.append(plain(go)))
         out = net(seeded(lib, 2, requires_grad=True))
         events.append(type(out).__name__)

@@ -6,6 +6,8 @@ import functools
 
 import numpy as np
 
+from tests.pieces import function_of
+
 
 @functools.cache
 def functions(lib):
@@ -23,14 +25,9 @@ def functions(lib):
             x, weight = ctx.saved_tensors
             return shrunk(grad * weight * ctx.factor, x), shrunk(grad * x * ctx.factor, weight), None
 
-    class StraightThrough(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, weight, part):
-            return (x * 2.0).sin()
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad, None, None
+    StraightThrough = function_of(
+        lambda ctx, x, weight, part: (x * 2.0).sin(), lambda ctx, grad: (grad, None, None), lib, name="StraightThrough"
+    )
 
     class Several(lib.autograd.Function):
         """Three outputs, one of no dimension; unused ones get zeros."""
@@ -112,27 +109,18 @@ def functions(lib):
         def backward(ctx, first, second):
             return (first + second) * 0.5, None, None
 
-    class Unchanged(lib.autograd.Function):
-        """Returns its inputs as they are."""
+    # Returns its inputs as they are.
+    Unchanged = function_of(
+        lambda ctx, x, weight, part: (x, weight),
+        lambda ctx, grad, of_weight: (grad * 2.0, of_weight * 3.0, None),
+        lib,
+        name="Unchanged",
+    )
 
-        @staticmethod
-        def forward(ctx, x, weight, part):
-            return x, weight
-
-        @staticmethod
-        def backward(ctx, grad, of_weight):
-            return grad * 2.0, of_weight * 3.0, None
-
-    class View(lib.autograd.Function):
-        """Returns a view of its input."""
-
-        @staticmethod
-        def forward(ctx, x, weight, part):
-            return x.view_as(x)
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2.0, None, None
+    # Returns a view of its input.
+    View = function_of(
+        lambda ctx, x, weight, part: x.view_as(x), lambda ctx, grad: (grad * 2.0, None, None), lib, name="View"
+    )
 
     class SetUp(lib.autograd.Function):
         """`forward` without a context, and a default that `setup_context` sees."""
@@ -260,16 +248,10 @@ def functions(lib):
         def backward(ctx, grad):
             return lib.tensor(grad.numpy(force=True) * ctx.cosine), None, None
 
-    class Blocked(lib.autograd.Function):
-        """Has no gradient for what it computes with."""
-
-        @staticmethod
-        def forward(ctx, x, weight, part):
-            return x * 2.0
-
-        @staticmethod
-        def backward(ctx, grad):
-            return None, None, None
+    # Has no gradient for what it computes with.
+    Blocked = function_of(
+        lambda ctx, x, weight, part: x * 2.0, lambda ctx, grad: (None, None, None), lib, name="Blocked"
+    )
 
     class Short(lib.autograd.Function):
         """Returns too few gradients, or one that fits nothing."""
