@@ -11,14 +11,29 @@ import lucid
 from lucid.utils.data import Dataset, IterableDataset, get_worker_info, sample_seed
 
 
-class Numbers(Dataset):
+class OfSize(Dataset):
+    """Has `size` samples."""
+
+    def __len__(self):
+        return self.size
+
+
+class Samples(OfSize):
+    """Sample i is what a function gives for i."""
+
+    def __init__(self, size, sample):
+        self.size = size
+        self.sample = sample
+
+    def __getitem__(self, index):
+        return self.sample(index)
+
+
+class Numbers(OfSize):
     """Sample i is i, and a random number of its own."""
 
     def __init__(self, size=77):
         self.size = size
-
-    def __len__(self):
-        return self.size
 
     def __getitem__(self, index):
         return index, np.random.default_rng(sample_seed()).random(), float(lucid.rand(1, device="cpu"))
@@ -66,7 +81,7 @@ class Resumable(Stream):
         self.position = state["position"]
 
 
-class Failing(Dataset):
+class Failing(OfSize):
     """Does something at one index."""
 
     def __init__(self, act, at=37, size=200):
@@ -74,24 +89,18 @@ class Failing(Dataset):
         self.at = at
         self.size = size
 
-    def __len__(self):
-        return self.size
-
     def __getitem__(self, index):
         if index == self.at:
             self.act()
         return np.full(3, index, np.float32)
 
 
-class Slow(Dataset):
+class Slow(OfSize):
     """Takes its time."""
 
     def __init__(self, seconds, size=200):
         self.seconds = seconds
         self.size = size
-
-    def __len__(self):
-        return self.size
 
     def __getitem__(self, index):
         time.sleep(self.seconds)

@@ -19,7 +19,6 @@ from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data import (
     BatchSampler,
     DataLoader,
-    Dataset,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
@@ -28,7 +27,7 @@ from lucid.utils.data import (
     TensorDataset,
     get_worker_info,
 )
-from tests.utils.data.datasets import Augmented, Numbers, Resumable, Slow, Stream
+from tests.utils.data.datasets import Augmented, Numbers, Resumable, Samples, Slow, Stream
 from tests.utils.data.readers import READERS, lists, name_of, passes, readers, some_readers
 
 # ---- order ----
@@ -664,7 +663,7 @@ def test_states_with_entries_that_are_none(name, value, sampler):
 
 def test_setting_the_number_of_workers():
     """Workers that are set later are of the kind that the loader has."""
-    loader = DataLoader(Told(), batch_size=5)
+    loader = DataLoader(Samples(5, told), batch_size=5)
     loader.num_workers = 2
     (batch,) = loader
     assert os.getpid() not in batch[1].tolist()
@@ -672,14 +671,9 @@ def test_setting_the_number_of_workers():
         loader.worker = "thread"
 
 
-class Told(Dataset):
-    """Says which worker and which process read a sample."""
-
-    def __len__(self):
-        return 5
-
-    def __getitem__(self, index):
-        return get_worker_info().id, os.getpid()
+def told(index):
+    """Say which worker and which process read a sample."""
+    return get_worker_info().id, os.getpid()
 
 
 @some_readers

@@ -21,7 +21,7 @@ from lucid.utils.data import (
     default_collate,
     random_split,
 )
-from tests.utils.data.datasets import Numbers, Stream
+from tests.utils.data.datasets import Numbers, OfSize, Stream
 
 
 @pytest.fixture
@@ -79,15 +79,14 @@ def test_a_subclass_that_reads_samples_its_own_way(tensors):
         assert next(iter(loader))[1].tolist() == list(range(0, 18, 2))
 
 
-class Together(Dataset):
+class Together(OfSize):
     """Reads batches, as a list of samples or whole."""
+
+    size = 10
 
     def __init__(self, whole):
         self.whole = whole
         self.asked = []
-
-    def __len__(self):
-        return 10
 
     def __getitem__(self, index):
         self.asked.append(index)

@@ -10,9 +10,9 @@ import pytest
 
 import lucid
 from lucid.errors import ShapeError
-from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info, sample_seed
+from lucid.utils.data import DataLoader, IterableDataset, get_worker_info, sample_seed
 from tests.pieces import raising
-from tests.utils.data.datasets import Failing, Numbers, Stream
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Stream
 from tests.utils.data.readers import lists, some_readers
 from tests.waiting import PATIENCE, until
 
@@ -36,14 +36,13 @@ def test_numbers_of_batches_go_on(reader):
     assert numbers == list(range(3, 20))
 
 
-class Noted(Dataset):
+class Noted(OfSize):
     """Notes what was read."""
+
+    size = 100
 
     def __init__(self):
         self.read = []
-
-    def __len__(self):
-        return 100
 
     def __getitem__(self, index):
         self.read.append(index)
@@ -61,14 +60,13 @@ def test_how_far_workers_read_ahead(factor):
     assert sorted(dataset.read) == list(range(2 * factor + 1))
 
 
-class Gated(Dataset):
+class Gated(OfSize):
     """Sample 0 is there when the gate is open."""
+
+    size = 10
 
     def __init__(self):
         self.gate = threading.Event()
-
-    def __len__(self):
-        return 10
 
     def __getitem__(self, index):
         if not index:
@@ -229,14 +227,13 @@ def test_the_last_batches_of_a_stream(reader):
         assert len(DataLoader(Sized(29), batch_size=size, drop_last=drop)) == count
 
 
-class Nested(Dataset):
+class Nested(OfSize):
     """Reads another loader, and says the seed of the sample after that."""
+
+    size = 4
 
     def __init__(self, inner):
         self.inner = inner
-
-    def __len__(self):
-        return 4
 
     def __getitem__(self, index):
         if self.inner:
@@ -254,11 +251,10 @@ def test_a_loader_below_a_loader(reader):
     assert seeds[0] == seeds[1]
 
 
-class Seeds(Dataset):
+class Seeds(OfSize):
     """The seed of each sample."""
 
-    def __len__(self):
-        return 4
+    size = 4
 
     def __getitem__(self, index):
         return sample_seed()
@@ -341,19 +337,14 @@ def test_a_collate_fn_that_raises(reader):
     assert "while it was reading batch 0, of indices [0, 1, 2, 3]" in text
 
 
-class Own(Dataset):
-    """Tells the seed of its worker."""
-
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        return get_worker_info().seed
+def own_seed(index):
+    """Tell the seed of its worker."""
+    return get_worker_info().seed
 
 
 def test_seeds_of_workers():
     """Workers have other seeds in each epoch, below 2**63."""
-    loader = DataLoader(Own(), num_workers=2, worker="thread")
+    loader = DataLoader(Samples(8, own_seed), num_workers=2, worker="thread")
     seeds = [{int(batch) for batch in loader} for _ in range(2)]
     assert len(seeds[0]) == len(seeds[1]) == 2
     assert not seeds[0] & seeds[1]

@@ -11,10 +11,10 @@ import pytest
 
 import lucid
 from lucid.errors import CaptureError, DeviceError, SettingError
-from lucid.utils.data import DataLoader, Dataset, TensorDataset, prefetch
+from lucid.utils.data import DataLoader, TensorDataset, prefetch
 from tests.device import DEVICE
 from tests.gradients import numbers
-from tests.utils.data.datasets import Failing, Numbers
+from tests.utils.data.datasets import Failing, Numbers, OfSize
 from tests.utils.data.readers import lists, passes, some_readers
 
 
@@ -301,14 +301,13 @@ def test_no_batch_in_a_capture():
         next(batches)
 
 
-class Recording(Dataset):
+class Recording(OfSize):
     """Computes with a tensor that requires grad."""
+
+    size = 4
 
     def __init__(self):
         self.weight = lucid.ones(2, device="cpu", requires_grad=True)
-
-    def __len__(self):
-        return 4
 
     def __getitem__(self, index):
         return self.weight * index

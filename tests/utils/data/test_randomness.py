@@ -9,8 +9,9 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.utils.data import DataLoader, Dataset, sample_seed
+from lucid.utils.data import DataLoader, sample_seed
 from lucid.utils.data.randomness import _NumpyStream, mix, number_of
+from tests.utils.data.datasets import OfSize
 
 NUMPYS = np.random
 """What users draw from without a generator of their own."""
@@ -80,11 +81,10 @@ def test_the_state_of_numpys_stream_is_copied_only_after_a_draw(monkeypatch):
         NUMPYS.set_bit_generator(bits)
 
 
-class Seeds(Dataset):
+class Seeds(OfSize):
     """The seed of each sample."""
 
-    def __len__(self):
-        return 12
+    size = 12
 
     def __getitem__(self, index):
         return sample_seed()

@@ -16,21 +16,20 @@ import pytest
 import lucid
 from lucid.base.sharing import new_block
 from lucid.errors import WorkerError
-from lucid.utils.data import DataLoader, Dataset, default_collate, get_worker_info
+from lucid.utils.data import DataLoader, default_collate, get_worker_info
 from lucid.utils.data.reading import Pass
 from lucid.utils.data.workers import processes, sharing
 from lucid.utils.data.workers.worker_process import Setup
-from tests.utils.data.datasets import Failing, Numbers, Slow
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Slow
 from tests.waiting import PATIENCE, until
 
 
-class Fatal(Dataset):
+class Fatal(OfSize):
     """Ends its process when sample 0 is read for the second time."""
 
-    seen = False
+    size = 40
 
-    def __len__(self):
-        return 40
+    seen = False
 
     def __getitem__(self, index):
         if not index:
@@ -103,14 +102,13 @@ def test_a_worker_that_has_failed_before_it_is_asked():
         workers.close()
 
 
-class Marked(Dataset):
+class Marked(OfSize):
     """Counts in an array what its worker has read."""
+
+    size = 20
 
     def __init__(self):
         self.counts = np.zeros(1000, np.int64)
-
-    def __len__(self):
-        return 20
 
     def __getitem__(self, index):
         self.counts += 1
@@ -145,11 +143,10 @@ def draw(number):
     )
 
 
-class Drawn(Dataset):
+class Drawn(OfSize):
     """What its worker has drawn when it started."""
 
-    def __len__(self):
-        return 8
+    size = 8
 
     def __getitem__(self, index):
         return get_worker_info().id, *self.drawn
@@ -167,14 +164,9 @@ def test_what_worker_init_fn_draws():
     assert all(a != b for a, b in zip(one, other, strict=True))
 
 
-class Mixed(Dataset):
-    """Arrays of odd sizes."""
-
-    def __len__(self):
-        return 6
-
-    def __getitem__(self, index):
-        return np.zeros(3, np.int8), np.zeros(1, np.float64), np.zeros(65, np.int8), np.zeros(2, np.float32)
+def mixed(index):
+    """Return arrays of odd sizes."""
+    return np.zeros(3, np.int8), np.zeros(1, np.float64), np.zeros(65, np.int8), np.zeros(2, np.float32)
 
 
 def as_they_are(samples):
@@ -184,19 +176,18 @@ def as_they_are(samples):
 @pytest.mark.parametrize("collate_fn", [None, as_they_are])
 def test_arrays_of_a_batch_are_aligned(collate_fn):
     """Each begins at a multiple of 64 bytes, as NumPy's own and CUDA's do."""
-    for batch in DataLoader(Mixed(), batch_size=2, num_workers=1, collate_fn=collate_fn):
+    for batch in DataLoader(Samples(6, mixed), batch_size=2, num_workers=1, collate_fn=collate_fn):
         for part in batch if collate_fn is None else [array for sample in batch for array in sample]:
             assert np.asarray(part).ctypes.data % 64 == 0
 
 
-class Long(Dataset):
+class Long(OfSize):
     """Long texts, counted in memory that processes share."""
+
+    size = 4
 
     def __init__(self):
         self.counts = lucid.zeros(4, dtype=lucid.int64, device="cpu").share_memory_()
-
-    def __len__(self):
-        return 4
 
     def __getitem__(self, index):
         self.counts[index] += 1
@@ -212,19 +203,14 @@ def test_a_long_text_does_not_stop_a_worker():
     assert [len(batch[0]) for batch in iterator] == [3_000_000] * 4
 
 
-class Growing(Dataset):
-    """Arrays, and texts that get longer."""
-
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        return np.full(100, index), "x" * (5000 * index)
+def growing(index):
+    """Return arrays, and texts that get longer."""
+    return np.full(100, index), "x" * (5000 * index)
 
 
 def test_batches_that_outgrow_their_memory():
     """What was collated into a block that turns out to be too small goes along into the next."""
-    for index, (array, (text,)) in enumerate(DataLoader(Growing(), num_workers=1)):
+    for index, (array, (text,)) in enumerate(DataLoader(Samples(8, growing), num_workers=1)):
         assert array.tolist() == [[index] * 100]
         assert text == "x" * (5000 * index)
 
@@ -245,14 +231,13 @@ def test_memory_is_unlocked_when_it_goes(monkeypatch):
     assert said[1:] == [("unlock", said[0][1])]
 
 
-class Caching(Dataset):
+class Caching(OfSize):
     """Keeps what it has stacked by `default_collate`."""
+
+    size = 20
 
     def __init__(self):
         self.cache = {}
-
-    def __len__(self):
-        return 20
 
     def __getitem__(self, index):
         if index not in self.cache:
@@ -267,19 +252,15 @@ def test_what_a_dataset_keeps_is_not_overwritten():
         assert [batch.unique().tolist() for batch in loader] == [[float(index)] for index in range(20)]
 
 
-class Arrays(Dataset):
-    """Small arrays, very many of them."""
-
-    def __len__(self):
-        return 200_000
-
-    def __getitem__(self, index):
-        return np.zeros(1, np.int8)
+def small_array(index):
+    """Return a small array, of which there are very many."""
+    return np.zeros(1, np.int8)
 
 
 def test_batches_of_very_many_arrays():
     """A question and an answer that are both larger than a pipe do not wait for each other."""
-    iterator = iter(DataLoader(Arrays(), batch_size=50_000, num_workers=1, collate_fn=as_they_are, timeout=PATIENCE))
+    dataset = Samples(200_000, small_array)
+    iterator = iter(DataLoader(dataset, batch_size=50_000, num_workers=1, collate_fn=as_they_are, timeout=PATIENCE))
     signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
     signal.alarm(40)
     try:
@@ -312,14 +293,13 @@ def test_names_of_workers(method):
     iterator.close()
 
 
-class Tokens(Dataset):
+class Tokens(OfSize):
     """Windows of a file that is mapped."""
+
+    size = 4
 
     def __init__(self, memory):
         self.memory = memory
-
-    def __len__(self):
-        return 4
 
     def __getitem__(self, index):
         # a memory map has the name of its file, in a worker too

@@ -19,8 +19,8 @@ import pytest
 
 import lucid
 from lucid.errors import ArgumentError, SettingError, WorkerError
-from lucid.utils.data import DataLoader, Dataset, get_worker_info
-from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
+from lucid.utils.data import DataLoader, get_worker_info
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Slow, Stream
 from tests.utils.data.readers import nothing_left
 from tests.waiting import PATIENCE, until
 
@@ -277,14 +277,13 @@ def test_only_processes_have_a_way_to_start():
         assert DataLoader(Numbers(), **settings).multiprocessing_context is None
 
 
-class Counting(Dataset):
+class Counting(OfSize):
     """Counts, in an array, how often each sample was read."""
+
+    size = 20
 
     def __init__(self):
         self.counts = np.zeros(20, np.int64)
-
-    def __len__(self):
-        return 20
 
     def __getitem__(self, index):
         self.counts[index] += 1
@@ -321,20 +320,15 @@ def test_a_dataset_on_a_device():
         iter(DataLoader(dataset, num_workers=1))
 
 
-class Told(Dataset):
-    """Says which worker read a sample."""
-
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        info = get_worker_info()
-        return info.id, info.num_workers, info.seed, len(info.dataset)
+def told(index):
+    """Say which worker read a sample."""
+    info = get_worker_info()
+    return info.id, info.num_workers, info.seed, len(info.dataset)
 
 
 def test_worker_info():
     """A worker knows its number, that of all, and its seed; the loop is none."""
-    rows = {tuple(int(part) for part in batch) for batch in DataLoader(Told(), num_workers=2)}
+    rows = {tuple(int(part) for part in batch) for batch in DataLoader(Samples(8, told), num_workers=2)}
     assert {row[:2] for row in rows} == {(0, 2), (1, 2)}
     assert len({row[2] for row in rows}) == 2
     assert {row[3] for row in rows} == {8}
@@ -344,14 +338,9 @@ def test_worker_info():
 # ---- batches ----
 
 
-class Sizes(Dataset):
-    """Samples of growing and shrinking size, with text beside them."""
-
-    def __len__(self):
-        return 30
-
-    def __getitem__(self, index):
-        return np.full((index * 7919 % 5000, 3), index, np.float32), "x" * (index * 1009 % 9000), {"empty": np.zeros(0)}
+def sized(index):
+    """Return a sample of a size that grows and shrinks, with text beside it."""
+    return np.full((index * 7919 % 5000, 3), index, np.float32), "x" * (index * 1009 % 9000), {"empty": np.zeros(0)}
 
 
 def as_they_are(samples):
@@ -360,10 +349,9 @@ def as_they_are(samples):
 
 def test_batches_of_any_size():
     """Memory grows with the batches; long texts and empty arrays come along."""
-    for index, (array, text, rest) in enumerate(
-        sample for batch in DataLoader(Sizes(), batch_size=3, num_workers=2, collate_fn=as_they_are) for sample in batch
-    ):
-        expected = Sizes()[index]
+    loader = DataLoader(Samples(30, sized), batch_size=3, num_workers=2, collate_fn=as_they_are)
+    for index, (array, text, rest) in enumerate(sample for batch in loader for sample in batch):
+        expected = sized(index)
         np.testing.assert_array_equal(array, expected[0])
         assert text == expected[1]
         assert rest["empty"].shape == (0,)
@@ -384,19 +372,14 @@ def test_a_batch_that_is_held_is_not_overwritten(persistent):
 DTYPES = [lucid.float16, lucid.bfloat16, lucid.float32, lucid.float64, lucid.complex64, lucid.int8, lucid.bool]
 
 
-class OfEachDtype(Dataset):
-    """A tensor of each dtype."""
-
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, index):
-        return [lucid.tensor([index, 1], device="cpu").to(dtype) for dtype in DTYPES]
+def of_each_dtype(index):
+    """Return a tensor of each dtype."""
+    return [lucid.tensor([index, 1], device="cpu").to(dtype) for dtype in DTYPES]
 
 
 def test_dtypes():
     """Tensors of each dtype cross with their bits."""
-    (batch,) = DataLoader(OfEachDtype(), batch_size=4, num_workers=1)
+    (batch,) = DataLoader(Samples(4, of_each_dtype), batch_size=4, num_workers=1)
     for part, dtype in zip(batch, DTYPES, strict=True):
         assert part.dtype == dtype
         assert lucid.equal(part, lucid.tensor([[0, 1], [1, 1], [2, 1], [3, 1]], device="cpu").to(dtype))

@@ -13,10 +13,10 @@ import pytest
 
 import lucid
 from lucid.errors import WorkerError
-from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info, iteration
+from lucid.utils.data import DataLoader, IterableDataset, get_worker_info, iteration
 from lucid.utils.data.reading import Job, while_reading
 from tests.pieces import raising
-from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Slow, Stream
 from tests.utils.data.readers import nothing_left
 from tests.waiting import PATIENCE, until
 
@@ -85,15 +85,14 @@ def test_a_thread_that_is_silent():
     dataset.gate.set()
 
 
-class Shared(Dataset):
+class Shared(OfSize):
     """Can be shared, and not pickled."""
+
+    size = 40
 
     def __init__(self):
         self.lock = threading.Lock()
         self.seen = set()
-
-    def __len__(self):
-        return 40
 
     def __getitem__(self, index):
         time.sleep(0.001)
@@ -166,15 +165,14 @@ def test_a_pass_that_was_left():
         assert [batch.tolist() for batch in loader] == [[n, n + 1] for n in range(0, 20, 2)]
 
 
-class Gated(Dataset):
+class Gated(OfSize):
     """Waits before each sample while the gate is shut."""
+
+    size = 40
 
     def __init__(self):
         self.gate, self.reading, self.read = threading.Event(), threading.Event(), []
         self.gate.set()
-
-    def __len__(self):
-        return 40
 
     def __getitem__(self, index):
         self.read.append(index)
