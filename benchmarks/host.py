@@ -304,7 +304,7 @@ def parts(rounds: int) -> dict[str, float]:
 
     peer, name, signature = Peer("lucid", "cuda"), "nothing", "PPPq"
     source = f'extern "C" __global__ void {name}(const void*, const void*, void*, long long) {{}}'
-    handle = kernels.load(kernels.Unit(name, name, source, {name: signature}))[name]
+    handle = kernels.driver().load(kernels.Unit(name, name, source, {name: signature}))[name]
     parameters = Parameters(signature)
     words, start, extra = parameters.words, parameters.start, parameters.extra
     driver = kernels.driver()

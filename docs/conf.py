@@ -50,6 +50,8 @@ numpydoc_xref_param_type = True
 numpydoc_xref_aliases = {
     **{name: f"lucid.{name}" for name in ("Tensor", "Generator", "device", "dtype")},
     **{name: f"lucid.nn.{name}" for name in ("Module", "Parameter")},
+    **{name: f"lucid.errors.{name}" for name in lucid.errors.__all__},
+    **{name: f"builtins.{name}" for name in ("bool", "int", "float")},  # not the methods of Tensor
     **{name: f"collections.abc.{name.capitalize()}" for name in ("sequence", "iterable")},
     "Optimizer": "lucid.optim.Optimizer",
     "Dataset": "lucid.utils.data.Dataset",
@@ -69,7 +71,8 @@ html_title = f"lucid {release}"
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect what the pages need."""
     app.connect("builder-inited", write_pages)
-    app.connect("autodoc-process-docstring", keep_plain_text, priority=600)  # behind numpydoc
+    app.connect("autodoc-process-docstring", prepare, priority=400)  # before numpydoc
+    app.connect("autodoc-process-docstring", keep_plain_text, priority=600)  # behind it
     app.connect("build-finished", sources.write)
     app.add_html_math_renderer("mathml", inline_renderers=(inline_math, None), block_renderers=(block_math, None))
     return {"parallel_read_safe": False}  # what is linked is gathered in one process
@@ -80,6 +83,13 @@ def write_pages(app: Sphinx) -> None:
     docs = Path(app.srcdir)
     reference.write(docs / "reference")
     figures.write(docs.parent / "benchmarks" / "results", docs / "reference" / "figures.md")
+
+
+def prepare(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Mark in a docstring what is code and what is a link."""
+    lines[:] = reference.marked(lines, value)
+    if what == "method" and name.startswith("lucid.Tensor."):
+        lines[:] = reference.of_this_tensor(lines)
 
 
 def keep_plain_text(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:

@@ -52,10 +52,22 @@ def of_ratios(rows: list[dict[str, Any]]) -> str:
             text += f"| {row['name']} | | | not run: {row['not_run']} | |\n"
             continue
         ratio = f"{row['ratio']:.2f}"
-        goal = "" if row["budget"] is None else f"{row['budget']:g}" + ("" if row["reached"] else ", missed")
-        lucid, torch = (f"{row[key]:,.2f} {row['unit']}" for key in ("lucid_median", "torch_median"))
+        goal = (
+            ""
+            if row["budget"] is None
+            else f"{row['budget']:g}" + ("" if row["reached"] else ",\N{NO-BREAK SPACE}missed")
+        )
+        lucid, torch = (measured(row[key], row["unit"]) for key in ("lucid_median", "torch_median"))
         text += f"| {row['name']} | {lucid} | {torch} | {f'**{ratio}**' if row['ratio'] > 1 else ratio} | {goal} |\n"
     return text
+
+
+def measured(value: float, unit: str) -> str:
+    """Return a figure with its unit; of times, microseconds below a millisecond."""
+    if unit == "us":
+        value, unit = (value / 1000, "ms") if value >= 1000 else (value, "µs")
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{unit}"
 
 
 def of_seconds(rows: list[dict[str, Any]]) -> str:

@@ -44,8 +44,12 @@ def write(folder: Path) -> None:
     pages["index"] = (
         heading("Reference")
         + toctree(FIRST)
+        + of_rows((f":doc:`{name}`", importlib.import_module(name)) for name in FIRST)
         + heading("Further modules", "-")
-        + "".join(f"* :doc:`{name}`\n" for name in sorted(set(modules) - set(FIRST)))
+        + listed(
+            f":doc:`{name}`: {first_sentence(importlib.import_module(name))}"
+            for name in sorted(set(modules) - set(FIRST))
+        )
     )
     folder.mkdir(exist_ok=True)
     for name, text in pages.items():
@@ -170,17 +174,43 @@ def shown(value: Any) -> str:
 
 def table(module: ModuleType, names: Iterable[str], role: str) -> str:
     """Return a table of names, each with the first sentence of its docstring."""
-    rows = ""
-    for name in names:
-        first = (inspect.getdoc(getattr(module, name)) or "").partition("\n\n")[0]
-        sentence = with_plain_text(" ".join(first.split()))
-        rows += f"   * - :{role}:`~{module.__name__}.{name}`\n     - {sentence}\n"
+    return of_rows((f":{role}:`~{module.__name__}.{name}`", getattr(module, name)) for name in names)
+
+
+def of_rows(values: Iterable[tuple[str, Any]]) -> str:
+    """Return a table of values, each with what stands for it and the first sentence of its docstring."""
+    rows = "".join(f"   * - {cell}\n     - {first_sentence(value)}\n" for cell, value in values)
     return f".. list-table::\n   :widths: 30 70\n\n{rows}\n"
+
+
+def first_sentence(value: Any) -> str:
+    """Return the first sentence of the docstring of a value."""
+    first = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    (sentence,) = marked([with_plain_text(" ".join(first.split()))], value)
+    return sentence
 
 
 def toctree(names: Iterable[str]) -> str:
     """Return the entries of the navigation."""
-    return ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+    return ".. toctree::\n   :hidden:\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+
+
+def marked(lines: list[str], value: Any) -> list[str]:
+    """Return lines of the docstring of a value: its parameters and texts that are defaults as code, pages as links."""
+    try:
+        names = "|".join(inspect.signature(value).parameters) if callable(value) else ""
+    except (TypeError, ValueError):  # what has none
+        names = ""
+    text = "\n".join(lines)
+    if names:
+        text = re.sub(rf"(?<![`:\w])`({names})`(?!`)", r"``\1``", text)
+    text = re.sub(r"(?<=, default )('[^'\n]*')", r"``\1``", text)
+    return re.sub(r"(?<!`)`{1,2}docs/((?:users|dev|tutorials)/[\w-]+)\.md`{1,2}(?!`)", r":doc:`/\1`", text).split("\n")
+
+
+def of_this_tensor(lines: list[str]) -> list[str]:
+    """Return the docstring of a function as that of a method of Tensor, whose first parameter is the tensor itself."""
+    return re.sub(r"(?m)^(input : .*\n)(?:    .*\n?)+", r"\1    This tensor.\n", "\n".join(lines)).split("\n")
 
 
 def with_plain_text(text: str) -> str:

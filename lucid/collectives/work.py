@@ -160,17 +160,21 @@ class Work:
 
     def polled(self, limit: float) -> None:
         """Wait by looking again and again, with pauses that grow."""
+        with self.engine.watch.waiting(self):
+            self._look(limit)
+
+    # a function of its own, as the jump back of its loop lies outside of the handlers around it
+    def _look(self, limit: float) -> None:
         deadline = time.monotonic() + limit
         watch = self.engine.watch
         tries = 0
-        with watch.waiting(self):
-            while not self.is_completed():
-                watch.look(self)
-                if time.monotonic() > deadline:
-                    self.fail(watch.overdue(self, limit))
-                    break
-                tries += 1
-                time.sleep(0.0 if tries < _SPINS else min(_LONGEST_SLEEP, 1e-5 * (tries - _SPINS)))
+        while not self.is_completed():
+            watch.look(self)
+            if time.monotonic() > deadline:
+                self.fail(watch.overdue(self, limit))
+                break
+            tries += 1
+            time.sleep(0.0 if tries < _SPINS else min(_LONGEST_SLEEP, 1e-5 * (tries - _SPINS)))
 
     def then(self, function: Callable[[Work], object]) -> None:
         """Have ``function(self)`` called when this has ended, well or not."""

@@ -71,16 +71,20 @@ class PeakMemory:
                 return
             self._counting = True
             try:
-                while self._events:
-                    index, size = self._events[0]
-                    allocated = self._allocated.get(index, 0) + size
-                    peak = max(self._peak.get(index, 0), allocated)
-                    # stores alone, no calls: an interrupt counts an event neither half nor twice
-                    self._allocated[index] = allocated
-                    self._peak[index] = peak
-                    del self._events[0]
+                self._count_events()
             finally:
                 self._counting = False
+
+    # a function of its own, as the jump back of its loop lies outside of the handlers around it
+    def _count_events(self) -> None:
+        while self._events:
+            index, size = self._events[0]
+            allocated = self._allocated.get(index, 0) + size
+            peak = max(self._peak.get(index, 0), allocated)
+            # stores alone, no calls: an interrupt counts an event neither half nor twice
+            self._allocated[index] = allocated
+            self._peak[index] = peak
+            del self._events[0]
 
 
 _watch = PeakMemory()

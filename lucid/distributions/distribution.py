@@ -79,7 +79,7 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give a family its own copy of an inherited constructor: Python's errors about a call name what was called."""
+        """Give a family a copy of an inherited constructor, so that Python's errors about a call name the family."""
         super().__init_subclass__(**kwargs)
         made = cls.__init__
         if "__init__" not in vars(cls) and isinstance(made, FunctionType):

@@ -175,11 +175,9 @@ if _TYPE_CHECKING:
 else:
     # collectives and their sockets are not for a single process
     _LATER = {
-        "DataParallel": "lucid.nn.parallel",
-        "SyncBatchNorm": "lucid.nn.layers.normalisation.synchronised",
-        "modules": "lucid.nn.modules",
-        "parallel": "lucid.nn.parallel",
-    }
+        "modules": "lucid.nn.modules", "parallel": "lucid.nn.parallel",
+        "SyncBatchNorm": "lucid.nn.layers.normalisation.synchronised", "DataParallel": "lucid.nn.parallel",
+    }  # fmt: skip
     _get, __dir__ = _later(globals(), _LATER)
 
     def __getattr__(name: str) -> object:

@@ -105,6 +105,8 @@ class LBFGS(DeclaredOptimizer):
 
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` if parameters and the history of their steps lie on several devices."""
+        if not params:
+            return
         first = params[0]
         beside = [("another one", param.array) for param in params]
         beside += [(f"its {name}", each.array) for name, each in self._history(first)]

@@ -1,4 +1,4 @@
-"""Bars of long reads and writes, for people who wait at a terminal."""
+"""Progress bars of long reads and writes, on a terminal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LEAST, PIECE = 1 << 30, 1 << 26
 
 
 def is_shown(size: int) -> bool:
-    """Return whether so many bytes get a bar: not where the output of errors is no terminal."""
+    """Return whether the read or write of so many bytes has a bar: on a terminal alone."""
     return size >= LEAST and sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextlib.contextmanager
 def reading(file: BinaryIO, name: str) -> Generator[BinaryIO]:
-    """Give a file that moves a bar as it is read, or the file itself where none is shown."""
+    """Give a file that moves a bar as it is read, or the file itself without a bar."""
     size = os.fstat(file.fileno()).st_size
     if not is_shown(size):
         yield file
@@ -34,7 +34,7 @@ def reading(file: BinaryIO, name: str) -> Generator[BinaryIO]:
 
 
 def written(pieces: list[memoryview], name: str) -> Iterable[memoryview]:
-    """Return pieces of memory to be written, cut smaller where a bar moves with each that was."""
+    """Return pieces of memory to be written, smaller ones under a bar."""
     size = sum(piece.nbytes for piece in pieces)
     return _with_bar(pieces, size, name) if is_shown(size) else pieces
 

@@ -746,11 +746,12 @@ def test_a_norm_that_must_be_finite_is_refused_in_a_capture():
     assert x.grad.tolist() == [0.25] * 4
 
 
-def test_an_optimizer_without_gradients_makes_no_step():
+@pytest.mark.parametrize("kind", [optim.SGD, optim.LBFGS])
+def test_an_optimizer_without_gradients_makes_no_step(kind):
     """It is refused, as in PyTorch: a factor that grows by steps of nothing would say nothing."""
     scaler, param = lucid.amp.GradScaler(), lucid.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="no parameter of the optimizer has a gradient"):
-        scaler.step(lucid.optim.SGD([param], lr=0.1))
+        scaler.step(kind([param], lr=0.1))
 
 
 @pytest.mark.gpu

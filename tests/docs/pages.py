@@ -36,7 +36,8 @@ class Block(NamedTuple):
 
 def pages():
     """Return all pages that people write, by their path from the root."""
-    texts = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)]
+    made = {"_build", "reference"}  # by `make docs`
+    texts = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if made.isdisjoint(path.parts))]
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in texts}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.pages import MARKS, ROOT, blocks, check, pages, printed_by_script, said
+from tests.laws.elsewhere import default_device
 
 PAGES = {path: blocks(text) for path, text in pages().items()}
 ON_A_DEVICE = "needs a CUDA device"
@@ -49,8 +50,10 @@ def test_page(path, tmp_path, monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.parametrize("path", [path for path, found in PAGES.items() if ON_A_DEVICE in {b.mark for b in found}])
 def test_page_on_a_device(path, tmp_path, monkeypatch):
+    """All blocks of a page run where there is a device, which those name that use it."""
     monkeypatch.chdir(tmp_path)
-    program(path, ON_A_DEVICE)
+    with default_device("cpu"):
+        program(path, ON_A_DEVICE)
 
 
 @pytest.mark.cpu("tensors on another device print it")

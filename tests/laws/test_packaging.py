@@ -165,6 +165,9 @@ waiting = {"lucid.nn", "lucid.optim", "lucid.amp", "lucid.utils", "lucid.seriali
 assert not waiting & set(sys.modules), waiting & set(sys.modules)
 assert {"nn", "save"} <= set(dir(lucid)) and "nn" not in vars(lucid)
 assert callable(lucid.save) and lucid.nn.Linear(1, 1) and lucid.nn is sys.modules["lucid.nn"]
+assert not {"lucid.collectives", "lucid.nn.parallel"} & set(sys.modules)
+assert lucid.nn.SyncBatchNorm(1) and lucid.nn.DataParallel and {"parallel", "SyncBatchNorm"} <= set(dir(lucid.nn))
+assert "num_features : int" in lucid.nn.SyncBatchNorm.__doc__ and lucid.nn.SyncBatchNorm.__module__ == "lucid.nn"
 assert lucid.optim.lr_scheduler.StepLR and "lucid.optim.swa_utils" not in sys.modules
 assert lucid.optim.swa_utils.SWALR and {"lr_scheduler", "swa_utils"} <= set(dir(lucid.optim))
 from lucid import amp, optim

@@ -12,6 +12,7 @@ import pytest
 import lucid
 from lucid import numpy as lnp
 from lucid.base import gpu
+from lucid.errors import DeviceError
 from lucid.numpy.border import by_rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.laws.elsewhere import default_device
@@ -205,3 +206,14 @@ def test_what_is_recorded_is_made_on_the_named_device(call, start, end, rng):
     beside = eval(call, {"np": lnp, "x": lnp.asarray(x), "d": None})
     assert beside.device.type == start
     np.testing.assert_array_equal(on_host(made), on_host(beside))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_complex_extremes_beside_the_host(name, rng):
+    """An array of the host's is the only operand that a refused call says to be on the CPU."""
+    values = rng.standard_normal(3) + 1j
+    x = lnp.asarray(lucid.tensor(values, requires_grad=True, device="cuda"))
+    for operands in ((values, x), (x, values)):
+        with default_device("cpu"), pytest.raises(DeviceError) as caught:
+            getattr(lnp, name)(*operands)
+        assert str(caught.value).count("on cpu") == 1

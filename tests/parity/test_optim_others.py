@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lucid
-from lucid.optim.lbfgs.line_search import Point, strong_wolfe
+from lucid.optim.lbfgs import Point, strong_wolfe
 from tests.optimizers import OTHERS
 
 pytorchs_search = vars(sys.modules[torch.optim.LBFGS.__module__])["_strong_wolfe"]

@@ -63,7 +63,7 @@ def test_faults_are_found_by_tests_that_call_them(tmp_path):
         "def test_that_fails():\n    assert 0\n"
     )
     run, said = planting(tests)
-    at = "lucid/hooks/printing.py:17 printed: "
+    at = "lucid/hooks/printing.py:20 printed: "
     assert said[0].startswith("left out, as it fails without a fault: ")
     assert said[0].endswith("::test_that_fails")
     assert f"{at}'Console(width=WIDTH, color_system=None)' -> 'Console(color_system=None)': survives, 1 tests" in said

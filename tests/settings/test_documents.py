@@ -85,6 +85,13 @@ def test_each_class_has_an_example(module):
     assert not without, f"{module} has classes without an example: add one to their docstrings: {without}"
 
 
+@pytest.mark.parametrize("module", EXPLAINED)
+def test_no_address_is_shown(module):
+    """What stands for an argument that was not given has no form of its own: its place in memory says nothing."""
+    shown = [name for name, value in public(module) if " at 0x" in (value.__doc__ or "")]
+    assert not shown, f"{module}: the section of parameters shows the default of {shown} as an object in memory"
+
+
 def test_a_section_is_made_when_it_is_read():
     """What stands in a source stays short: a class of many parameters has none of the table's sentences in its file."""
     text = Path(inspect.getfile(lucid.nn.Conv2d.forward)).read_text(encoding="utf-8")

@@ -212,10 +212,15 @@ class QueuedEngine(Engine):
 
     def progress(self) -> None:
         with self._lock:
-            while self.under_way and self.under_way[0].end.done:
-                work = self.under_way.pop(0).work
-                if work is not None:
-                    work.finish()
+            self._finish()
+
+    # a function of its own, as the jump back of its loop lies outside of the handlers around it
+    def _finish(self) -> None:
+        """Finish the works that have ended; the lock is held."""
+        while self.under_way and self.under_way[0].end.done:
+            work = self.under_way.pop(0).work
+            if work is not None:
+                work.finish()
 
     def is_completed(self, work: Work) -> bool:
         if work.flight is None:  # captured: the device does it in replays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -91,12 +92,17 @@ class _Absent:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            loader: Any = spec.loader
-            execute = loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _change(module)
-
-            loader.exec_module = exec_module
+            spec.loader = _Changing(spec.loader)
         return spec
+
+
+class _Changing(Loader):
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        _change(module)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import ctypes
     from types import ModuleType
 
 
@@ -28,6 +28,9 @@ class Blocks:
         self._divide = library.lucid_divide
         self._hand_out = library.lucid_hand_out
         self._take_back = library.lucid_take_back
+        for function in (self._divide, self._take_back):
+            function.restype, function.argtypes = None, [ctypes.c_size_t]
+        self._hand_out.restype, self._hand_out.argtypes = None, [ctypes.c_size_t, ctypes.c_size_t]
         # by how much what the calling thread asks a pool for is larger than what it wants
         self._added = threading.local()
 

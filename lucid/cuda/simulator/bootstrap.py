@@ -49,7 +49,7 @@ _MARK = "lucid simulator\n"
 _LINES = 2
 # What Python imports when it starts.
 _CHILDREN = str(FOLDER / "children")
-_CODE = re.compile(r"\{code (0x[0-9a-f]+)\}")
+_CODE = re.compile(r"\{code ([0-9a-f]+)\}")
 
 _state: _Simulated | None = None
 
@@ -79,12 +79,17 @@ def start() -> None:
 class _Python(ctypes.Structure):
     """``lucid_simulator::Python``: the functions of Python that the libraries call."""
 
+    COMPILE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
+    LOAD = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+    ENTER = ctypes.CFUNCTYPE(None)
+    EXPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)
+    WHERE = ctypes.CFUNCTYPE(None)
     _fields_: ClassVar = [
-        ("compile", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)),
-        ("load", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)),
-        ("enter", ctypes.CFUNCTYPE(None)),
-        ("explain", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)),
-        ("where", ctypes.CFUNCTYPE(None)),
+        ("compile", COMPILE),
+        ("load", LOAD),
+        ("enter", ENTER),
+        ("explain", EXPLAIN),
+        ("where", WHERE),
     ]
 
 
@@ -123,9 +128,11 @@ class _Simulated:
         major, minor = cuda.major, cuda.version % 1000 // 10
         self._versions = f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}"  # as NVRTC defines them
         # kept for as long as the libraries may call them
-        functions = self._compile, self._load, self._enter, self._explain, self._where
-        kinds = (field[1] for field in _Python._fields_)
-        self._python = _Python(*map(self._answering, functions, kinds))
+        self._python = _Python(
+            _Python.COMPILE(self._answering(self._compile)), _Python.LOAD(self._answering(self._load)),
+            _Python.ENTER(self._answering(self._enter)), _Python.EXPLAIN(self._answering(self._explain)),
+            _Python.WHERE(self._answering(self._where)),
+        )  # fmt: skip
         self._driver.lucid_set_python(ctypes.addressof(self._python))
         os.environ["CUDA_PATH"] = str(FOLDER / "toolkit")
         # CuPy asks NVRTC for every kernel, and what that gives is kept in lucid's cache, which trusts no other's files.
@@ -159,10 +166,9 @@ class _Simulated:
 
     # ---- what the libraries call; nothing may be raised here but what a Ctrl-C raises ----
 
-    def _answering(self, function: Callable[..., tuple[int, str]], kind: Callable[..., object]) -> object:
+    def _answering(self, function: Callable[..., tuple[int, str]]) -> Callable[..., None]:
         """Return a callback passing a function's answer to the libraries, or none after a Ctrl-C, to be repeated."""
 
-        @kind
         def call(*args: Any) -> None:
             try:
                 number, text = function(*args)

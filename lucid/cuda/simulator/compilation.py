@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
-from lucid.cuda.simulator.source.declarations import NO_CODE, marked, symbols
+from lucid.cuda.simulator.source.declarations import marked, symbols
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -77,18 +77,19 @@ _GRID = (
     "namespace cooperative_groups { struct grid_group {}; inline grid_group this_grid() { return {}; }"
     " inline void sync(grid_group) { __syncthreads(); } }"
 )
+_EXPORTED = '__attribute__((visibility("default"), externally_visible)) extern const'
 _PLAIN_SHARED = 48 << 10
 _AROUND_SHARED = 128  # bytes that LUCID_SHARED adds
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
 _LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
 _FUNCTION = re.compile(
     r"\b__device__\b[^(){};=]{0,999}?\b(?!operator\b|alignas\b|decltype\b|__\w+__\b)(\w+)[ \t]*\([^;{}]{0,999}[;{]"
 )
 _TYPE = re.compile(r"\b(?:struct|class|union|enum|namespace)\s+(\w+)")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 _MACRO = re.compile(r"^#define(?:.*\\\n)*.*", re.MULTILINE)
-_OWN = re.compile(r"^namespace lucid_simulator \{$.*?^\}  // namespace", re.MULTILINE | re.DOTALL)
-_CALLED = re.compile(r"\bLUCID_[A-Z_0-9]+\(([^()]*)\)|(?<!::)\b([A-Za-z_]\w*)\(")
+_CALLED = re.compile(r"\bLUCID_[A-Z_0-9]+\(([^()]*)\)|\b([A-Za-z_]\w*)\(")
 _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 
@@ -168,13 +169,16 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), end]
     lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
     lines += ["extern const lucid_simulator::Instance all[] = {"]
-    bounds = _bounds(_code(text))
-    for name in kernels:
-        most = bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0)
-        lines += [f'lucid_simulator::instance<&{inside}{name.lstrip(": ")}>("{name}", &lucid_unit, {most}),']
+    lines += [f'lucid_simulator::instance<&{inside}{name.lstrip(": ")}>("{name}", &lucid_unit),' for name in kernels]
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
-    lines += [f"__stop_lucid_variable, {str(flushes).lower()}, {str(one_block).lower()}}};", ""]
+    lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
+    bounds = _bounds(_code(text))
+    if most := [bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0) for name in kernels]:
+        if any(most):
+            lines += [f'extern "C" {{ {_EXPORTED} unsigned lucid_most_threads[] = {{{str(most)[1:-1]}}}; }}', ""]
+    if one_block:
+        lines += [f'extern "C" {{ {_EXPORTED} bool lucid_one_block = true; }}', ""]
     return "\n".join(lines)
 
 
@@ -197,14 +201,14 @@ def _of_cuda(code: str) -> set[str]:
 
 @cache
 def _declared_names() -> set[str]:
-    """Names of functions in our headers, those made by macros included and those of our namespace left out."""
-    texts = (_OWN.sub("", _MACRO.sub("", path.read_text(encoding="utf-8"))) for path in FOLDER.glob("device/*.h"))
+    """Names of functions in our headers, those made by macros included."""
+    texts = (_MACRO.sub("", path.read_text(encoding="utf-8")) for path in FOLDER.glob("device/*.h"))
     return {name for text in texts for match in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(match))}
 
 
 def _code(text: str) -> str:
     """Return a source without its comments and literals, except for that of a linkage."""
-    return NO_CODE.sub(lambda match: match[0] if match[0] == '"C"' else " ", text)
+    return _NO_CODE.sub(lambda match: match[0] if match[0] == '"C"' else " ", text)
 
 
 def _plain_kernels(text: str) -> list[str]:

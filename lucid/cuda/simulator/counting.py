@@ -9,6 +9,18 @@ from typing import ClassVar
 from lucid.cuda.simulator.runtime import runtime
 
 
+class _Counts(ctypes.Structure):
+    """``lucid_simulator::Counts``."""
+
+    _fields_: ClassVar = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "launches", "library", "bytes_loaded", "bytes_stored", "allocations", "to_device", "to_host", "copies",
+            "synchronisations",
+        )
+    ]  # fmt: skip
+
+
 class Counters:
     """Counts since the last `reset`, of all threads and devices together.
 
@@ -41,15 +53,14 @@ class Counters:
     0
     """
 
-    # in the order of ``lucid_simulator::Counts``
     launches: int
     library: int
     bytes_loaded: int
     bytes_stored: int
     allocations: int
+    copies: int
     to_device: int
     to_host: int
-    copies: int
     synchronisations: int
 
     def __getattr__(self, name: str) -> int:
@@ -76,12 +87,6 @@ class Counters:
 
     def _counts(self) -> _Counts:
         return _Counts.from_address(runtime().lucid_counts())
-
-
-class _Counts(ctypes.Structure):
-    """``lucid_simulator::Counts``."""
-
-    _fields_: ClassVar = [(name, ctypes.c_uint64) for name in Counters.__annotations__]
 
 
 counters = Counters()

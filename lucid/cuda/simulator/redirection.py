@@ -12,14 +12,15 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.cuda.simulator import elf
 from lucid.errors import CudaUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_FUNCTION = 2  # a kind of ELF's symbols
+# Of ELF: a table of symbols, a function among them; sizes and places of the fields that are read.
+_SYMBOL_TABLE, _FUNCTION = 2, 2
+_SECTION, _SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
 _JUMP = struct.Struct("<6sQ")  # jmp [rip], and where to
 _PAGE = mmap.PAGESIZE
 _READ_WRITE_EXECUTE = 7
@@ -28,11 +29,20 @@ _READ_WRITE_EXECUTE = 7
 def functions(path: Path) -> dict[str, int]:
     """Return the addresses of the functions of a binary, local ones too, relative to its beginning."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return {
-            elf.text(data, name).decode(): address
-            for name, kind, _, address in elf.symbols(data)
-            if kind == _FUNCTION and address
-        }
+        (table,) = struct.unpack_from("<Q", data, 40)
+        size, count = struct.unpack_from("<HH", data, 58)
+        sections: list[tuple[int, ...]] = [_SECTION.unpack_from(data, table + index * size) for index in range(count)]
+        addresses: dict[str, int] = {}
+        for _, kind, _, _, begin, length, names, *_ in sections:
+            if kind != _SYMBOL_TABLE:
+                continue
+            strings = sections[names][4]
+            for place in range(begin, begin + length, _SYMBOL.size):
+                name, info, _, _, value, _ = _SYMBOL.unpack_from(data, place)
+                if info & 15 == _FUNCTION and value:
+                    start = strings + name
+                    addresses[data[start : data.find(b"\0", start)].decode()] = value
+        return addresses
 
 
 def redirect(path: Path, choose: Callable[[str], int | None]) -> int:

@@ -92,9 +92,7 @@ def _driver() -> ctypes.CDLL:
         ("lucid_parameters", ctypes.c_char_p, address, address),
         ("lucid_path", ctypes.c_char_p, address),
         ("lucid_name", ctypes.c_char_p, address),
-        ("lucid_divide", None, size),
         ("lucid_hand_out", None, size, size),
-        ("lucid_take_back", None, size),
         ("lucid_set_capacity", size, size),
     ):
         function = getattr(made, name)

@@ -10,6 +10,7 @@ from lucid.base import gpu
 from lucid.base.arrays import to_device
 from lucid.base.device import device_of
 from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.launch.plans import empty
 from lucid.cuda.memory import array_apart
 from lucid.cuda.source.signature import constant
 
@@ -71,7 +72,7 @@ class SettingsMemory:
     def __init__(self, size: int) -> None:
         self._device = gpu.current_device()
         # what is written outside of a graph under capture stays anyway
-        make = array_apart if gpu.is_capturing() else gpu.cupy().empty
+        make = array_apart if gpu.is_capturing() else empty
         self.array: Array = make(size, np.float64)
         self._written: list[float] | None = None
 
@@ -110,7 +111,7 @@ class RowNumbers:
         # launches know where they lie
         self._held = scalars
         self._settings = SettingsMemory(size)
-        self._numbers = gpu.cupy().empty((len(scalars), made_by.made), np.float64)
+        self._numbers = empty((len(scalars), made_by.made), np.float64)
         self._launches: list[Callable[..., None]] = []
         most = constant("numbers.cuh", f"most_counted({made_by.scalars})")
         for start in range(0, len(scalars), most):

@@ -67,7 +67,8 @@ def _qr_vjp(m: Namespace, grad: list[Array | None], q: Array, r: Array, complete
     if g_q is not None:
         turning = m.matmul(adjoint_in(m, q), g_q)
         inner = m.neg(turning) if inner is None else m.sub(inner, turning)
-    out = m.matmul(q, hermitian_in(m, m.triu(inner, diagonal=0)))
+    inner = m.triu(inner, diagonal=0)
+    out = m.matmul(q, hermitian_in(m, inner))
     if g_q is not None:
         out = m.add(out, g_q)
     return adjoint_in(m, m.triangular(r, adjoint_in(m, out), upper=True, unitriangular=False))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FEW_ELEMENTS = 2048
 # How many repetitions of one row are added one by one; longer runs are summed first.
 ROUNDS = 8
+# Of how many indices NumPy makes one number.
+MOST_NUMBERED = 63
 
 
 def key_of(ndim: int, dims: tuple[int, ...], indices: Sequence[Array]) -> tuple[Any, ...]:
@@ -70,7 +72,7 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
     if not values.size:
         return
     rows = math.prod(common)
-    if values.size < FEW_ELEMENTS and values.size > rows:
+    if rows < values.size < FEW_ELEMENTS or len(dims) > MOST_NUMBERED:
         np.add.at(out, key_of(out.ndim, dims, indices), values)
         return
     rest = [dim for dim in range(out.ndim) if dim not in dims]

@@ -159,13 +159,6 @@ def _convolution_cuda(
     return result
 
 
-@convolution.vjp("bias")
-def _convolution_bias(m: Namespace, grad: Array) -> Any:
-    channels = grad.shape[1]
-    total = m.sum_to(grad, shape=(1, channels, *[1] * (len(grad.shape) - 2)))
-    return m.reshape(total, shape=(channels,))
-
-
 @primitive
 def convolution_input_grad(
     xp: ModuleType, g: Array, weight: Array, *, size: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
@@ -278,6 +271,13 @@ _derived(convolution_input_grad, "g", "convolution", "out")
 _derived(convolution_input_grad, "weight", "convolution_weight_grad", "kernel", turned=True)
 _derived(convolution_weight_grad, "g", "convolution", "out", turned=True)
 _derived(convolution_weight_grad, "x", "convolution_input_grad", "size", turned=True)
+
+
+@convolution.vjp("bias")
+def _convolution_bias(m: Namespace, grad: Array) -> Any:
+    channels = grad.shape[1]
+    total = m.sum_to(grad, shape=(1, channels, *[1] * (len(grad.shape) - 2)))
+    return m.reshape(total, shape=(channels,))
 
 
 # ---- on a CUDA device ----

@@ -127,8 +127,9 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, query, (*q.array.shape[:-1], k.array.shape[-2] - added), added)
     dropped = dropped if training else 0.0
     if need_weights:
-        scores = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
-        weights = softmax(scores if mask is None else add(scores, cast_to(mask, scores.dtype)), -1)
+        # by one name, so that no memory is kept for scores
+        weights = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
+        weights = softmax(weights if mask is None else add(weights, cast_to(mask, weights.dtype)), -1)
         weights = dropout(weights, dropped) if dropped else weights
         out = matmul(weights, v)
         weights = mean(weights, 1) if average_attn_weights else weights

@@ -132,7 +132,8 @@ def chosen(op: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any
         first, second = (x.numpy(force=True) for x in operands)
         extreme = ufunc(first, second)
         is_first = (extreme == first) | (np.isnan(extreme) & np.isnan(first))
-        return selection.where(placed(is_first, operands[0]), *operands)
+        # not beside the first operand, which may be an array that stays on the host
+        return selection.where(placed(is_first, next(tensors_in((a, b)))), *operands)
 
     return choose
 

@@ -98,13 +98,13 @@ def test_a_path_that_cudnn_did_not_take_is_a_failure(monkeypatch, simulated, nam
     monkeypatch.setattr(hello, "run_path", lambda *_: None)
     parts, _ = hello.PATHS[name]
     whole = [plan(part, dtype, object()) for part in parts]
-    monkeypatch.setattr(cudnn, "_graphs", Plans(*whole))
+    monkeypatch.setattr(cudnn._graphs, "_made", Plans(*whole))
     assert hello.path(name, dtype) == {"took": dict.fromkeys(parts, hello.CUDNN)}
     for wrong in (plan(parts[0], dtype, None), plan(parts[0], "float32", object())):
-        monkeypatch.setattr(cudnn, "_graphs", Plans(wrong, *whole[1:]))
+        monkeypatch.setattr(cudnn._graphs, "_made", Plans(wrong, *whole[1:]))
         fact = hello.path(name, dtype)
         assert fact["ok"] is False
         assert fact["error"] == f"{parts[0]} in {dtype}: lucid's kernels instead of cuDNN"
     simulated(True)
-    monkeypatch.setattr(cudnn, "_graphs", Plans())
+    monkeypatch.setattr(cudnn._graphs, "_made", Plans())
     assert hello.path(name, dtype) == {"took": dict.fromkeys(parts, hello.OWN)}

@@ -314,19 +314,6 @@ def test_what_waits_is_counted(cupy):
     assert (counters.synchronisations, counters.to_host) == (0, 0)
 
 
-def test_kernels_are_counted_in_order(cupy):
-    """The names of kernels come in the order in which they were first loaded."""
-    names = [f"ordered_{i}" for i in range(6)]
-    x = cupy.zeros(1)
-    kernels = [cupy.RawKernel(f'extern "C" __global__ void {name}(double* x) {{ x[0] += 1; }}', name) for name in names]
-    for kernel in kernels:
-        kernel((1,), (1,), (x,))
-    counters.reset()
-    for kernel in reversed(kernels):
-        kernel((1,), (1,), (x,))
-    assert list(counters.kernels) == names
-
-
 def test_work_is_counted(cupy):
     """Kernels, calls of libraries, copies, allocations and bytes are counted."""
     host = np.arange(8.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -250,3 +251,18 @@ def test_a_stack_is_each_of_its_parts(rng):
         for made, *expected in zip(answers(call, operands), *parts, strict=True):
             if expected[0].size:
                 np.testing.assert_allclose(made, np.stack(expected), rtol=1e-9, atol=1e-12, err_msg=str(number))
+
+
+def test_memory_of_the_gradient_of_qr(rng):
+    """The gradient takes memory for five more matrices at most."""
+    a = lucid.tensor(rng.standard_normal((400, 400)), dtype=lucid.float32, device="cpu", requires_grad=True)
+    for _ in range(2):  # the first pass makes what is kept
+        q, r = linalg.qr(a)
+        total = q.sum() + r.sum()
+        tracemalloc.start()
+        try:
+            lucid.autograd.grad(total, a)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert most < 5.5 * a.array.nbytes

@@ -80,6 +80,13 @@ def test_put_takes_as_many_elements_of_one_dtype(changed, accumulate):
     assert x.tolist() == [[0.0] * 3] * 2
 
 
+def test_an_index_for_each_of_the_most_dimensions():
+    """Elements add up where all of 64 dimensions, as many as NumPy has, are indexed."""
+    x = lucid.zeros((1,) * 64, device="cpu")
+    places = (lucid.tensor([0, -1, 0], device="cpu"),) * 64
+    assert x.index_put(places, lucid.tensor([1.0, 2.0, 4.0], device="cpu"), accumulate=True).item() == 7.0
+
+
 @pytest.mark.parametrize("step", [0, -1, -2])
 def test_slices_go_forwards(step):
     """A step of nothing, or backwards, is refused as a shape that does not fit."""

@@ -116,3 +116,23 @@ def test_images_of_no_channels(count, groups, kernel, rng):
             x.shape,
             w.shape,
         ]
+
+
+def test_second_derivatives_add_up_in_one_order(rng):
+    """The gradient of the upstream one is what comes through bias, weight and input, added in this order."""
+    x, weight, bias = [
+        lucid.tensor(rng.standard_normal(shape), dtype=lucid.float32, device="cpu", requires_grad=True)
+        for shape in ((2, 4, 30), (8, 4, 2), (8,))
+    ]
+    out = conv1d(x, weight, bias)
+    upstream, *seeds = [
+        lucid.tensor(rng.standard_normal(like.shape), dtype=lucid.float32, device="cpu")
+        for like in (out, x, weight, bias)
+    ]
+    upstream.requires_grad_()
+    grads = lucid.autograd.grad(out, (x, weight, bias), upstream, create_graph=True)
+    parts = [
+        lucid.autograd.grad(grad, upstream, seed, retain_graph=True)[0] for grad, seed in zip(grads, seeds, strict=True)
+    ]
+    (whole,) = lucid.autograd.grad(grads, upstream, seeds)
+    np.testing.assert_array_equal(whole.numpy(), (parts[2] + parts[1] + parts[0]).numpy())

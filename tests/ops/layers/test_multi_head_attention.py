@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,20 @@ def test_the_query_has_the_features_that_are_said(embed):
             lucid.nn.functional.multi_head_attention_forward(
                 query, query, query, embed, 2, w_in, None, None, None, False, 0.0, w_out, None
             )
+
+
+def test_memory_for_scores_ends_with_their_softmax(rng):
+    """At no time is there memory for more than three times the weights: scores are gone when their mean is taken."""
+    x, w_in, w_out = (
+        lucid.tensor(rng.standard_normal(shape), dtype=lucid.float32, device="cpu")
+        for shape in ((600, 2, 8), (24, 8), (8, 8))
+    )
+    attend = lucid.nn.functional.multi_head_attention_forward
+    for _ in range(2):  # the first call makes what is kept
+        tracemalloc.start()
+        try:
+            _, weights = attend(x, x, x, 8, 1, w_in, None, None, None, False, 0.0, w_out, None)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert most < 3.5 * weights.array.nbytes

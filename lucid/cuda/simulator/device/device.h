@@ -59,14 +59,15 @@ inline void __trap(LUCID_SITE) { lucid_stop("__trap()", file, line); }
 // ---- barriers ----
 
 inline void __syncthreads(LUCID_SITE) { lucid_block_barrier(lucid_simulator::barrier, 0, file, line); }
-#define LUCID_BARRIER(name, operation)                                                 \
-    inline int name(int predicate, LUCID_SITE) {                                       \
-        return lucid_block_barrier(lucid_simulator::operation, predicate, file, line); \
-    }
-LUCID_BARRIER(__syncthreads_count, barrier_count)
-LUCID_BARRIER(__syncthreads_and, barrier_and)
-LUCID_BARRIER(__syncthreads_or, barrier_or)
-#undef LUCID_BARRIER
+inline int __syncthreads_count(int predicate, LUCID_SITE) {
+    return lucid_block_barrier(lucid_simulator::barrier_count, predicate, file, line);
+}
+inline int __syncthreads_and(int predicate, LUCID_SITE) {
+    return lucid_block_barrier(lucid_simulator::barrier_and, predicate, file, line);
+}
+inline int __syncthreads_or(int predicate, LUCID_SITE) {
+    return lucid_block_barrier(lucid_simulator::barrier_or, predicate, file, line);
+}
 inline void __syncwarp(unsigned mask = ~0u, LUCID_SITE) { lucid_match("__syncwarp", mask, 0, 0, file, line); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
@@ -285,12 +286,13 @@ template <class... Parameters> struct Layout {
 };
 
 template <unsigned... I> struct Numbers {};
+template <unsigned N, unsigned... I> struct Count : Count<N - 1, N - 1, I...> {};
+template <unsigned... I> struct Count<0, I...> { using type = Numbers<I...>; };
 
 template <auto kernel> struct Call;
 template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel> {
     using layout = Layout<typename Value<Parameters>::type...>;
     static constexpr unsigned count = sizeof...(Parameters), sizes[] = {(unsigned)sizeof(Parameters)..., 0};
-    using places = Numbers<__integer_pack(count)...>;
     static constexpr bool doubles = (false || ... || leads_far<typename Value<Parameters>::type>());
     template <unsigned... I> struct Offsets { static constexpr unsigned all[] = {(layout::end(I + 1) - sizes[I])..., 0}; };
     template <unsigned... I> static constexpr const unsigned* offsets(Numbers<I...>) { return Offsets<I...>::all; }
@@ -298,13 +300,13 @@ template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel
         kernel(*reinterpret_cast<const typename Value<Parameters>::type*>(packed + layout::end(I + 1) -
                                                                           sizeof(Parameters))...);
     }
-    static void run(const unsigned char* packed) { run(packed, places()); }
+    static void run(const unsigned char* packed) { run(packed, typename Count<sizeof...(Parameters)>::type()); }
 };
 
-template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit, unsigned most_threads) {
+template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit) {
     using Kernel = Call<kernel>;
     return {name, Kernel::layout::codes, Kernel::layout::end(~0u), &Kernel::run, unit, Kernel::count,
-            Kernel::offsets(typename Kernel::places()), Kernel::sizes, Kernel::doubles, most_threads};
+            Kernel::offsets(typename Count<Kernel::count>::type()), Kernel::sizes, Kernel::doubles};
 }
 
 }  // namespace lucid_simulator

@@ -119,21 +119,27 @@ LUCID_OF_ALL_PARTS(4, 8)
 #undef LUCID_OF_ALL_PARTS
 #undef LUCID_OF_PARTS
 
-// Sums of products of the parts, added to a third number; they wrap around
 namespace lucid_simulator {
-template <class T> inline T products(int count, T a, T b, int first, T c) {
-    unsigned sum = (unsigned)c;
-    for (int i = 0; i < count; ++i)
-        sum += (unsigned)(part<T>((unsigned)a, i, 32 / count) * part<T>((unsigned)b, first + i, 8));
-    return (T)sum;
-}
+// A sum that wraps around, as the device's does
+template <typename T> inline T wrapped_sum(T a, T b) { return (T)((unsigned)a + (unsigned)b); }
 }  // namespace lucid_simulator
-#define LUCID_PRODUCTS(T)                                                                                     \
-    LUCID_FUNCTION T __dp4a(T a, T b, T c) { return lucid_simulator::products(4, a, b, 0, c); }                \
-    LUCID_FUNCTION T __dp2a_lo(T a, T b, T c) { return lucid_simulator::products(2, a, b, 0, c); }             \
-    LUCID_FUNCTION T __dp2a_hi(T a, T b, T c) { return lucid_simulator::products(2, a, b, 2, c); }
-LUCID_PRODUCTS(int)
-LUCID_PRODUCTS(unsigned)
+
+// Sums of products of the parts, added to a third number
+#define LUCID_PRODUCTS(A, B, C)                                                                                          \
+    LUCID_FUNCTION C __dp4a(C a, C b, C c) {                                                                                     \
+        for (int i = 0; i < 4; ++i) c = lucid_simulator::wrapped_sum(c, lucid_simulator::part<A>((unsigned)a, i, 8) * lucid_simulator::part<B>((unsigned)b, i, 8)); \
+        return c;                                                                                                        \
+    }                                                                                                                    \
+    LUCID_FUNCTION C __dp2a_lo(C a, C b, C c) {                                                                                  \
+        for (int i = 0; i < 2; ++i) c = lucid_simulator::wrapped_sum(c, lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i, 8)); \
+        return c;                                                                                                        \
+    }                                                                                                                    \
+    LUCID_FUNCTION C __dp2a_hi(C a, C b, C c) {                                                                                  \
+        for (int i = 0; i < 2; ++i) c = lucid_simulator::wrapped_sum(c, lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i + 2, 8)); \
+        return c;                                                                                                        \
+    }
+LUCID_PRODUCTS(int, int, int)
+LUCID_PRODUCTS(unsigned, unsigned, unsigned)
 #undef LUCID_PRODUCTS
 LUCID_FUNCTION int __dp4a(char4 a, char4 b, int c) {
     return __dp4a(lucid_simulator::bits<int>(a), lucid_simulator::bits<int>(b), c);

@@ -28,22 +28,24 @@ LUCID_BINARY(hypot) LUCID_BINARY(nextafter) LUCID_BINARY(pow) LUCID_BINARY(remai
 LUCID_FUNCTION float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 LUCID_FUNCTION float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 LUCID_FUNCTION double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+LUCID_FUNCTION float ldexpf(float x, int n) { return __builtin_ldexpf(x, n); }
+LUCID_FUNCTION float ldexp(float x, int n) { return __builtin_ldexpf(x, n); }
+LUCID_FUNCTION double ldexp(double x, int n) { return __builtin_ldexp(x, n); }
+LUCID_FUNCTION float frexpf(float x, int* n) { return __builtin_frexpf(x, n); }
+LUCID_FUNCTION float frexp(float x, int* n) { return __builtin_frexpf(x, n); }
+LUCID_FUNCTION double frexp(double x, int* n) { return __builtin_frexp(x, n); }
 LUCID_FUNCTION float modff(float x, float* whole) { return __builtin_modff(x, whole); }
 LUCID_FUNCTION float modf(float x, float* whole) { return __builtin_modff(x, whole); }
 LUCID_FUNCTION double modf(double x, double* whole) { return __builtin_modf(x, whole); }
+LUCID_FUNCTION float scalbnf(float x, int n) { return __builtin_ldexpf(x, n); }
+LUCID_FUNCTION float scalbn(float x, int n) { return __builtin_ldexpf(x, n); }
+LUCID_FUNCTION double scalbn(double x, int n) { return __builtin_ldexp(x, n); }
+LUCID_FUNCTION float scalblnf(float x, long n) { return __builtin_scalblnf(x, n); }
+LUCID_FUNCTION float scalbln(float x, long n) { return __builtin_scalblnf(x, n); }
+LUCID_FUNCTION double scalbln(double x, long n) { return __builtin_scalbln(x, n); }
 LUCID_FUNCTION float remquof(float x, float y, int* n) { return __builtin_remquof(x, y, n); }
 LUCID_FUNCTION float remquo(float x, float y, int* n) { return __builtin_remquof(x, y, n); }
 LUCID_FUNCTION double remquo(double x, double y, int* n) { return __builtin_remquo(x, y, n); }
-// with a second parameter of another type
-#define LUCID_WITH(T, name)                                                        \
-    LUCID_FUNCTION float name##f(float x, T n) { return __builtin_##name##f(x, n); } \
-    LUCID_FUNCTION float name(float x, T n) { return __builtin_##name##f(x, n); }    \
-    LUCID_FUNCTION double name(double x, T n) { return __builtin_##name(x, n); }
-LUCID_WITH(int, ldexp)
-LUCID_WITH(int*, frexp)
-LUCID_WITH(int, scalbn)
-LUCID_WITH(long, scalbln)
-#undef LUCID_WITH
 #define LUCID_WHOLE(T, name)                                        \
     LUCID_FUNCTION T name##f(float x) { return __builtin_##name##f(x); }    \
     LUCID_FUNCTION T name(float x) { return __builtin_##name##f(x); }       \
@@ -111,21 +113,22 @@ LUCID_FUNCTION long long llmin(long long a, long long b) { return min(a, b); }
 LUCID_FUNCTION long long llmax(long long a, long long b) { return max(a, b); }
 LUCID_FUNCTION unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
 LUCID_FUNCTION unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
+LUCID_FUNCTION unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
+LUCID_FUNCTION unsigned min(int a, unsigned b) { return min((unsigned)a, b); }
+LUCID_FUNCTION unsigned max(unsigned a, int b) { return max(a, (unsigned)b); }
+LUCID_FUNCTION unsigned max(int a, unsigned b) { return max((unsigned)a, b); }
+LUCID_FUNCTION long long min(long long a, int b) { return min(a, (long long)b); }
+LUCID_FUNCTION long long min(int a, long long b) { return min((long long)a, b); }
+LUCID_FUNCTION long long max(long long a, int b) { return max(a, (long long)b); }
+LUCID_FUNCTION long long max(int a, long long b) { return max((long long)a, b); }
 LUCID_FUNCTION float min(float a, float b) { return __builtin_fminf(a, b); }
 LUCID_FUNCTION float max(float a, float b) { return __builtin_fmaxf(a, b); }
 LUCID_FUNCTION double min(double a, double b) { return __builtin_fmin(a, b); }
 LUCID_FUNCTION double max(double a, double b) { return __builtin_fmax(a, b); }
-// of two types, as one of them
-#define LUCID_EXTREMES_AS(T, A, B)                                       \
-    LUCID_FUNCTION T min(A a, B b) { return min((T)a, (T)b); }           \
-    LUCID_FUNCTION T max(A a, B b) { return max((T)a, (T)b); }
-LUCID_EXTREMES_AS(unsigned, unsigned, int)
-LUCID_EXTREMES_AS(unsigned, int, unsigned)
-LUCID_EXTREMES_AS(long long, long long, int)
-LUCID_EXTREMES_AS(long long, int, long long)
-LUCID_EXTREMES_AS(double, float, double)
-LUCID_EXTREMES_AS(double, double, float)
-#undef LUCID_EXTREMES_AS
+LUCID_FUNCTION double min(float a, double b) { return __builtin_fmin(a, b); }
+LUCID_FUNCTION double min(double a, float b) { return __builtin_fmin(a, b); }
+LUCID_FUNCTION double max(float a, double b) { return __builtin_fmax(a, b); }
+LUCID_FUNCTION double max(double a, float b) { return __builtin_fmax(a, b); }
 
 // ---- fast forms ----
 

@@ -51,7 +51,6 @@ size_t least_shared(const Unit* unit);
 std::string shared_place(size_t offset);
 // Text for a report, which Python replaces with the line of the source that made the code of the running library there.
 std::string code_mark(uintptr_t code);
-// Whose code the marks of the report mean; "" if it has none. Of this host thread's last launch.
-extern thread_local std::string fault_library;
+void forget_fault();
 
 }  // namespace lucid_simulator

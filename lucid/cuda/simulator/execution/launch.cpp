@@ -1,7 +1,5 @@
 #include "execution/launch.h"
 
-#include <cstdio>
-
 thread_local lucid_simulator::Running lucid_running;
 
 namespace lucid_simulator {
@@ -10,12 +8,6 @@ Launch launch;
 
 std::string text(uint3 p) {
     return "(" + std::to_string(p.x) + ", " + std::to_string(p.y) + ", " + std::to_string(p.z) + ")";
-}
-
-std::string hexadecimal(uintptr_t value) {
-    char number[32];
-    snprintf(number, sizeof number, "0x%llx", (unsigned long long)value);
-    return number;
 }
 
 std::string thread_text(unsigned number) { return text(launch.threads[number].index); }

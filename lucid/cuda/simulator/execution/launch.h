@@ -46,14 +46,7 @@ struct Launch {
 
 extern Launch launch;
 
-enum Outcome { done, stopped, not_launched, raced };
-// Runs the threads of a kernel, one launch at a time.
-Outcome run_launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, const unsigned char* packed);
-// What was wrong with this host thread's last launch.
-extern thread_local std::string report_of_launch;
-
 std::string text(uint3 p);
-std::string hexadecimal(uintptr_t value);
 // The index of a thread of the block, as text.
 std::string thread_text(unsigned number);
 // Reports what is wrong where the device is now.

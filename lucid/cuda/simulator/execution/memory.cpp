@@ -4,10 +4,9 @@
 // block of memory in use, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
 #include "execution/memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <iterator>
@@ -26,6 +25,8 @@
 using namespace lucid_simulator;
 
 namespace {
+
+constexpr size_t unit_size = 512;
 
 std::mutex table_lock;
 std::map<uintptr_t, Block> table;
@@ -82,7 +83,7 @@ std::string nearest(uintptr_t address, bool all) {
 
 bool remember(const Range& range, uintptr_t address, size_t size) {
     if (!range.holds(address, size)) return false;
-    recent[address / unit_bytes % 1024] = range;
+    recent[address / unit_size % 1024] = range;
     return true;
 }
 
@@ -123,10 +124,12 @@ bool of_others(uintptr_t address, size_t size, Access access) {
 
 // Under the lock.
 std::string refusal(uintptr_t address, size_t size, Access access, bool in_kernel) {
+    char number[32];
+    snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
     const std::string what = access == Access::read ? "read" : "write";
     const Block* block = containing(address, size);
     const bool constant = block && block->constant && in_kernel && reaches(*block, launching_device);
-    return "out-of-range " + what + " of " + counted(size) + " at " + hexadecimal(address) + ", " +
+    return "out-of-range " + what + " of " + counted(size) + " at " + number + ", " +
            (constant ? "in the __constant__ variable " + std::string(block->variable)
             : !block ? nearest(address, in_kernel)
             : is_late(*block)
@@ -154,10 +157,10 @@ uintptr_t marked_unit[1024];
 
 void mark(uintptr_t address, size_t size, Access access) {
     for (const uintptr_t end = address + size; address < end;) {
-        const uintptr_t unit = address / unit_bytes, slot = unit % 1024;
+        const uintptr_t unit = address / unit_size, slot = unit % 1024;
         if (marked_unit[slot] != unit) marked_unit[slot] = unit, marks_of[slot] = &marked[unit];
-        const size_t count = std::min(end, (unit + 1) * unit_bytes) - address;
-        marks_of[slot]->bits[(int)access].set(address % unit_bytes, count);
+        const size_t count = std::min(end, (unit + 1) * unit_size) - address;
+        marks_of[slot]->bits[(int)access].set(address % unit_size, count);
         address += count;
     }
 }
@@ -175,7 +178,7 @@ __attribute__((noinline)) void pause() {
 
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
     if (!--patience) pause();
-    if (recent[address / unit_bytes % 1024].holds(address, size)) {
+    if (recent[address / unit_size % 1024].holds(address, size)) {
         moved[(int)access] += size;
         if (marking) mark(address, size, access);
         return;
@@ -188,7 +191,7 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
     } else if (of_others(address, size, access) || (access == Access::read && library->tables_hold(address, size))) {
-        if (recent[address / unit_bytes % 1024].holds(address, size)) {
+        if (recent[address / unit_size % 1024].holds(address, size)) {
             moved[(int)access] += size;
             if (marking) mark(address, size, access);
         }
@@ -237,10 +240,10 @@ bool leave_memory(uintptr_t begin, size_t size) {
     return found;
 }
 
-std::optional<Block> block_at(uintptr_t address) {
+bool block_at(uintptr_t address, Block* found) {
     std::lock_guard<std::mutex> guard(table_lock);
     const Block* block = containing(address, 1);
-    return block ? std::optional<Block>(*block) : std::nullopt;
+    return block ? (*found = *block, true) : false;
 }
 
 uint64_t newest_memory() {
@@ -286,14 +289,6 @@ void MemoryOfGraph::leave_again(uintptr_t begin) {
     if (of_graph && of_graph->blocks.count(begin)) of_graph->leave(begin);
 }
 
-void clear(uintptr_t begin, size_t size) {
-    if (size < sparse) return (void)memset((void*)begin, 0, size);
-    const uintptr_t first = (begin + 4095) / 4096 * 4096, last = (begin + size) / 4096 * 4096;
-    memset((void*)begin, 0, first - begin);
-    madvise((void*)first, last - first, MADV_DONTNEED);
-    memset((void*)last, 0, begin + size - last);
-}
-
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device) {
     std::lock_guard<std::mutex> guard(table_lock);
     const Block* block = containing(address, size);
@@ -320,13 +315,17 @@ uint64_t moved_bytes(bool stored) { return moved[stored]; }
 
 }  // namespace lucid_simulator
 
+#define LUCID_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
 // ---- what the sanitizer calls ----
 
 #define LUCID_ACCESS(name, size)                                    \
-    LUCID_CUDA void __tsan_##name##read##size(uintptr_t a) {        \
+    LUCID_EXPORT void __tsan_##name##read##size(uintptr_t a) {      \
         check(a, size, Access::read, __builtin_return_address(0));  \
     }                                                               \
-    LUCID_CUDA void __tsan_##name##write##size(uintptr_t a) {       \
+    LUCID_EXPORT void __tsan_##name##write##size(uintptr_t a) {     \
         check(a, size, Access::write, __builtin_return_address(0)); \
     }
 LUCID_ACCESS(, 1)
@@ -338,10 +337,11 @@ LUCID_ACCESS(unaligned_, 2)
 LUCID_ACCESS(unaligned_, 4)
 LUCID_ACCESS(unaligned_, 8)
 LUCID_ACCESS(unaligned_, 16)
-LUCID_CUDA void __tsan_read_range(uintptr_t a, size_t size) {
+LUCID_EXPORT void __tsan_read_range(uintptr_t a, size_t size) {
     if (size) check(a, size, Access::read, __builtin_return_address(0));
 }
-LUCID_CUDA void __tsan_write_range(uintptr_t a, size_t size) {
+LUCID_EXPORT void __tsan_write_range(uintptr_t a, size_t size) {
     if (size) check(a, size, Access::write, __builtin_return_address(0));
 }
-LUCID_CUDA void __tsan_init() {}
+LUCID_EXPORT void __tsan_init() {}
+}

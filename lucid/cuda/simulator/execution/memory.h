@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +33,7 @@ struct Block {
 uint64_t use_memory(Block block);
 // Ends the use of all blocks that begin there; false if none does.
 bool leave_memory(uintptr_t begin, size_t size);
-std::optional<Block> block_at(uintptr_t address);
+bool block_at(uintptr_t address, Block* found);
 uint64_t newest_memory();
 
 // While a graph runs on this host thread: what was given out after it was captured is not its memory. Blocks that came
@@ -55,10 +54,6 @@ class MemoryOfGraph {
     static bool use_again(const Block& block);
     static void leave_again(uintptr_t begin);
 };
-// What is at least so large begins as zeros, and takes the host's memory only where it is written to.
-constexpr size_t sparse = 1 << 27;
-// Makes bytes of a device zeros; where they are many, the host gets their memory back.
-void clear(uintptr_t begin, size_t size);
 // What is wrong with an access from a device; "" if it lies in a block that the device may reach.
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device);
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);

@@ -6,6 +6,7 @@
 #include "execution/races.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "execution/images.h"

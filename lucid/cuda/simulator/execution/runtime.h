@@ -28,7 +28,6 @@ struct Instance {
     unsigned int parameters;
     const unsigned int *offsets, *sizes;  // of each in the packed ones
     bool doubles;                         // whether arrays of doubles are among what they lead to
-    unsigned int most_threads;            // of its launch bounds; 0 if they are not known
 };
 
 struct Unit {
@@ -37,7 +36,6 @@ struct Unit {
     unsigned char *constants_begin, *constants_end;  // null if there are none
     unsigned char *variables_begin, *variables_end;  // those of __device__, likewise
     bool flushes;                                    // compiled with -ftz=true
-    bool one_block;                                  // of CuPy's fused kernels, whose loops stride over the grid
 };
 
 enum BlockOperation { barrier, barrier_count, barrier_and, barrier_or };

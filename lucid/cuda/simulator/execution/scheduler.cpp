@@ -18,7 +18,7 @@
 #include "execution/memory.h"
 #include "execution/races.h"
 #include "execution/signals.h"
-#include "host/state.h"
+#include "host/extent.h"
 
 using namespace lucid_simulator;
 
@@ -26,6 +26,8 @@ namespace {
 
 Fiber* starting;
 std::vector<Fiber*> fibers, idle;
+thread_local std::string told;        // the report of this host thread's last launch
+thread_local uint64_t told_bytes[2];  // that it loaded and stored
 uint64_t seed = 0, random_state;
 std::mutex one_at_a_time;
 
@@ -46,13 +48,13 @@ std::string described(const CudaThread& thread) {
 
 // ---- scheduling ----
 
-CudaThread& begin_turn(unsigned number) {
+void resume(unsigned number, Fiber* from) {
     CudaThread& thread = launch.threads[number];
     launch.current = number;
     thread.state = State::running;
     lucid_running.thread = thread.index;
     lucid_running.number = number;
-    return thread;
+    switch_fiber(from, thread.fiber);
 }
 
 Fiber* new_fiber() {
@@ -69,7 +71,7 @@ void run_other(Fiber* from) {
     if (launch.next_ready < launch.ready.size()) {
         const unsigned number = launch.ready[launch.next_ready++];
         if (launch.next_ready == launch.ready.size()) launch.ready.clear(), launch.next_ready = 0;
-        return switch_fiber(from, begin_turn(number).fiber);
+        return resume(number, from);
     }
     if (launch.next_start < launch.order.size()) {
         if (idle.empty()) idle.push_back(new_fiber());
@@ -145,7 +147,13 @@ void end_thread() {
 void work() {
     Fiber* const self = starting;
     while (launch.next_start < launch.order.size()) {
-        begin_turn(launch.order[launch.next_start++]).fiber = self;
+        const unsigned number = launch.order[launch.next_start++];
+        CudaThread& thread = launch.threads[number];
+        thread.fiber = self;
+        thread.state = State::running;
+        launch.current = number;
+        lucid_running.thread = thread.index;
+        lucid_running.number = number;
         launch.instance->run(launch.packed);
         end_thread();
         if (launch.next_ready < launch.ready.size()) break;
@@ -217,55 +225,6 @@ void run_block(uint3 block) {
 
 }  // namespace
 
-namespace lucid_simulator {
-
-thread_local std::string report_of_launch;
-
-Outcome run_launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, const unsigned char* packed) {
-    std::lock_guard<std::mutex> guard(one_at_a_time);
-    const size_t count = (size_t)block.x * block.y * block.z;
-    fault_library.clear();
-    if (grid.x - 1 >= 0x7fffffffu || grid.y - 1 >= 65535 || grid.z - 1 >= 65535 || count - 1 >= 1024 || block.z > 64 ||
-        shared > 227 << 10) {
-        report_of_launch =
-            "a block has at most 1,024 threads and 227 KiB of shared memory, a grid at most 2^31 - 1 blocks, 65,535 "
-            "along y and z";
-        return not_launched;
-    }
-    if (!executes()) return done;
-    launch.report.clear();
-    launch.instance = instance;
-    launch.of_cupy = strncmp(instance->name, "cupy_", 5) == 0;
-    launch.packed = packed;
-    lucid_running.block_size = {block.x, block.y, block.z};
-    lucid_running.grid_size = {grid.x, grid.y, grid.z};
-    if (launch.threads.size() != count) launch.threads.resize(count);
-    launch.warps.resize((count + 31) / 32);
-    launch.order.resize(count);
-    for (unsigned i = 0; i < count; ++i) {
-        launch.threads[i].index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
-        launch.order[i] = i;
-    }
-    random_state = seed * 0x9E3779B97F4A7C15ull + 1;
-    begin_launch(instance, packed, shared);
-    const Chosen x(grid.x), y(grid.y), z(grid.z);
-    const uint64_t blocks = x.count * y.count * z.count, start = seed && blocks ? draw(0x7fffffff) % blocks : 0;
-    {
-        const Flushing flushing(instance);
-        const Signals signals;
-        for (uint64_t i = 0; i < blocks && launch.report.empty(); ++i) {
-            const uint64_t turn = (i + start) % blocks;
-            run_block({x[turn % x.count], y[turn / x.count % y.count], z[turn / x.count / y.count]});
-        }
-    }
-    counts.bytes_loaded += moved_bytes(false);
-    counts.bytes_stored += moved_bytes(true);
-    report_of_launch = launch.report.empty() ? race_of_launch() : launch.report;
-    return !launch.report.empty() ? stopped : report_of_launch.empty() ? done : raced;
-}
-
-}  // namespace lucid_simulator
-
 extern "C" {
 
 void lucid_stop(const char* what, const char* file, int line) {
@@ -336,9 +295,58 @@ unsigned lucid_match(const char* operation, unsigned mask, unsigned long long of
 unsigned lucid_active_mask() { return 1u << launch.current % 32; }
 
 void lucid_atomic(int begins) { atomically = begins; }
-}
 
 // ---- what Python calls ----
 
-LUCID_CUDA void lucid_set_seed(unsigned long long value) { seed = value; }
-LUCID_CUDA unsigned long long lucid_seed() { return seed; }
+// As cuLaunchKernel; `extra` is CU_LAUNCH_PARAM_BUFFER_POINTER, pointer, CU_LAUNCH_PARAM_BUFFER_SIZE, pointer, end.
+__attribute__((visibility("default"))) int lucid_launch(const Instance* instance, unsigned gx, unsigned gy, unsigned gz,
+                                                        unsigned bx, unsigned by, unsigned bz, unsigned shared, void*,
+                                                        void**, void** extra) {
+    std::lock_guard<std::mutex> guard(one_at_a_time);
+    const size_t count = (size_t)bx * by * bz;
+    forget_fault();
+    if (gx - 1 >= 0x7fffffffu || gy - 1 >= 65535 || gz - 1 >= 65535 || count - 1 >= 1024 || bz > 64 ||
+        shared > 227 << 10) {
+        told =
+            "a block has at most 1,024 threads and 227 KiB of shared memory, a grid at most 2^31 - 1 blocks, 65,535 "
+            "along y and z";
+        return 2;
+    }
+    if (!executes()) return 0;
+    launch.report.clear();
+    launch.instance = instance;
+    launch.of_cupy = strncmp(instance->name, "cupy_", 5) == 0;
+    launch.packed = (const unsigned char*)extra[1];
+    lucid_running.block_size = {bx, by, bz};
+    lucid_running.grid_size = {gx, gy, gz};
+    if (launch.threads.size() != count) launch.threads.resize(count);
+    launch.warps.resize((count + 31) / 32);
+    launch.order.resize(count);
+    for (unsigned i = 0; i < count; ++i) {
+        launch.threads[i].index = {i % bx, i / bx % by, i / (bx * by)};
+        launch.order[i] = i;
+    }
+    random_state = seed * 0x9E3779B97F4A7C15ull + 1;
+    begin_launch(instance, launch.packed, shared);
+    const Chosen x(gx), y(gy), z(gz);
+    const uint64_t blocks = x.count * y.count * z.count, start = seed && blocks ? draw(0x7fffffff) % blocks : 0;
+    {
+        const Flushing flushing(instance);
+        const Signals signals;
+        for (uint64_t i = 0; i < blocks && launch.report.empty(); ++i) {
+            const uint64_t turn = (i + start) % blocks;
+            run_block({x[turn % x.count], y[turn / x.count % y.count], z[turn / x.count / y.count]});
+        }
+    }
+    told = launch.report;
+    for (int stored = 0; stored < 2; ++stored) told_bytes[stored] = moved_bytes(stored);
+    if (!launch.report.empty()) return 1;
+    told = race_of_launch();
+    return told.empty() ? 0 : 3;
+}
+
+__attribute__((visibility("default"))) uint64_t lucid_bytes(int stored) { return told_bytes[stored]; }
+__attribute__((visibility("default"))) const char* lucid_report() { return told.c_str(); }
+__attribute__((visibility("default"))) void lucid_set_seed(unsigned long long value) { seed = value; }
+__attribute__((visibility("default"))) unsigned long long lucid_seed() { return seed; }
+}

@@ -7,9 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "execution/launch.h"
-
-using lucid_simulator::hexadecimal;
+#include "execution/runtime.h"
 
 namespace {
 
@@ -41,6 +39,12 @@ struct Mismatch {
 
 [[noreturn]] void stop(const Site& site, const std::string& what) {
     lucid_stop(what.c_str(), site.file, (int)site.line);
+}
+
+std::string hexadecimal(uintptr_t value) {
+    char number[32];
+    snprintf(number, sizeof number, "0x%llx", (unsigned long long)value);
+    return number;
 }
 
 // A value of up to 8 bytes, as its bits arrive.

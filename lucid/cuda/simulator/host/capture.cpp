@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "execution/memory.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -19,11 +20,15 @@ namespace {
 
 enum Mode { global, thread_local_mode, relaxed };
 
+// How many items of each branch come before.
+using Known = std::vector<size_t>;
+
 struct Branch {
     const void* stream;
     int device;
     bool blocking;
-    Clock known;  // how many items of each branch come before
+    size_t items;
+    Known known;
 };
 
 struct Capture {
@@ -41,7 +46,7 @@ struct Capture {
 
 struct Mark {
     std::weak_ptr<Capture> capture;
-    Clock known;
+    Known known;
 };
 
 namespace {
@@ -98,8 +103,13 @@ int refuse_legacy(const void* stream, const std::string& call) {
 
 void add_branch(const std::shared_ptr<Capture>& capture, void* stream) {
     captures[own(stream)] = capture;
-    capture->branches.push_back({own(stream), device_of(stream), is_blocking(stream), {}});
+    capture->branches.push_back({own(stream), device_of(stream), is_blocking(stream), 0, {}});
     capture->graph.devices.push_back(device_of(stream));
+}
+
+void join(Known& known, const Known& other) {
+    if (known.size() < other.size()) known.resize(other.size());
+    for (size_t i = 0; i < other.size(); ++i) known[i] = std::max(known[i], other[i]);
 }
 
 size_t number_of(const Capture& capture, const Branch& branch) { return (size_t)(&branch - capture.branches.data()); }
@@ -118,16 +128,10 @@ void drop(const std::shared_ptr<Capture>& capture) {
 }
 
 bool is_joined(const Capture& capture) {
+    const Known& known = capture.branches.front().known;
     for (size_t i = 1; i < capture.branches.size(); ++i)
-        if (at(capture.branches[i].known, i) > at(capture.branches.front().known, i)) return false;
+        if (capture.branches[i].items > (i < known.size() ? known[i] : 0)) return false;
     return true;
-}
-
-int refuse_where(const std::function<bool(const Capture&)>& holds, const std::string& call) {
-    if (!active) return success;
-    const std::string what = call + lines();
-    std::lock_guard<std::mutex> guard(lock);
-    return refuse(captures_where(holds), stream_capture_unsupported, what);
 }
 
 }  // namespace
@@ -142,7 +146,9 @@ int submit(void* stream, const std::string& name, const Run& run) {
         if (const auto capture = capture_of(stream)) {
             if (!capture->cause.empty()) return fail_with(stream_capture_invalidated, capture->cause);
             Branch& branch = branch_of(*capture, stream);
-            advance(branch.known, number_of(*capture, branch));
+            const size_t number = number_of(*capture, branch);
+            if (branch.known.size() <= number) branch.known.resize(number + 1);
+            branch.known[number] = ++branch.items;
             record(*capture, branch, run, name, where);
             return success;
         }
@@ -222,7 +228,6 @@ int wait_for(void* stream, const void* event, const std::shared_ptr<Mark>& mark,
 }
 
 int check_asked(void* stream, const std::string& call) {
-    if (const int code = check_stream(stream)) return code;
     if (!active) return success;
     const std::string what = call + lines();
     std::lock_guard<std::mutex> guard(lock);
@@ -240,20 +245,24 @@ int check_asked(const std::shared_ptr<Mark>& mark, const std::string& call) {
 }
 
 int check_device_asked(int device, const std::string& call) {
-    return refuse_where(
-        [device](const Capture& capture) {
-            return std::any_of(capture.branches.begin(), capture.branches.end(),
-                               [device](const Branch& branch) { return branch.device == device; });
-        },
-        call);
+    if (!active) return success;
+    const std::string what = call + lines();
+    std::lock_guard<std::mutex> guard(lock);
+    return refuse(captures_where([device](const Capture& capture) {
+                      return std::any_of(capture.branches.begin(), capture.branches.end(),
+                                         [device](const Branch& branch) { return branch.device == device; });
+                  }),
+                  stream_capture_unsupported, what);
 }
 
 int check_unsafe(const std::string& call) {
-    return refuse_where(
-        [](const Capture& capture) {
-            return capture.mode == global || (capture.mode == thread_local_mode && is_of_thread(capture));
-        },
-        call);
+    if (!active) return success;
+    const std::string what = call + lines();
+    std::lock_guard<std::mutex> guard(lock);
+    return refuse(captures_where([](const Capture& capture) {
+                      return capture.mode == global || (capture.mode == thread_local_mode && is_of_thread(capture));
+                  }),
+                  stream_capture_unsupported, what);
 }
 
 int check_uncapturable(void* stream, const std::string& call) {

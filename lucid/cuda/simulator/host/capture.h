@@ -44,7 +44,7 @@ int mark_place(void* stream, std::shared_ptr<Mark>* out);
 int wait_for(void* stream, const void* event, const std::shared_ptr<Mark>& mark, bool recorded);
 
 // 0, or CUDA's error for a call that a capture forbids, which ends that capture:
-// of what asks for a stream, which must be one, or waits for it, for an event or its mark, for a device,
+// of what asks for a stream or waits for it, for an event or its mark, for a device,
 int check_asked(void* stream, const std::string& call);
 int check_asked(const std::shared_ptr<Mark>& mark, const std::string& call);
 int check_device_asked(int device, const std::string& call);

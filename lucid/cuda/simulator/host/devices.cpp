@@ -25,8 +25,6 @@ thread_local Answer answer = {};
 std::mutex peers_lock;
 std::set<std::pair<int, int>> peers;
 std::atomic<size_t> room{150754820096};
-bool executing = true;
-uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 
 void be_known() {
     if (known) return;
@@ -187,17 +185,6 @@ bool may_reach(int from, int to) {
 
 size_t capacity() { return room; }
 
-bool executes() { return executing; }
-bool in_part() { return first_blocks != ~0ull; }
-
-Chosen::Chosen(uint64_t size) : size(size), count(size) {
-    if (size > first_blocks && size - first_blocks > last_blocks) count = first_blocks + last_blocks;
-}
-
-unsigned Chosen::operator[](uint64_t turn) const {
-    return (unsigned)(turn < first_blocks || count == size ? turn : size - (count - turn));
-}
-
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
@@ -288,12 +275,6 @@ LUCID_CUDA void lucid_set_python(const Python* functions) { python = *functions;
 LUCID_CUDA void lucid_answer(int number, const char* text) { answer = {text != nullptr, number, text ? text : ""}; }
 // How many bytes a device has, an H200's unless it is told; gives how many it had.
 LUCID_CUDA size_t lucid_set_capacity(size_t size) { return room.exchange(size); }
-LUCID_CUDA void lucid_set_executes(int value) { executing = value; }
-LUCID_CUDA int lucid_executes() { return executing; }
-LUCID_CUDA void lucid_set_blocks(unsigned long long first, unsigned long long last) {
-    first_blocks = first;
-    last_blocks = last;
-}
 LUCID_CUDA Counts* lucid_counts() { return &counts; }
 // What CuPy's binaries call that is not written.
 LUCID_CUDA int lucid_unsupported() { return fail(not_supported, "lucid's simulated CUDA has no such function"); }

@@ -1,5 +1,5 @@
 // Errors under CUDA's names and with CUDA's words.
-#include <utility>
+#include <cstring>
 
 #include "host/state.h"
 
@@ -122,7 +122,11 @@ LUCID_CUDA const char* cudaGetErrorString(int code) {
     return words ? words : unrecognized;
 }
 LUCID_CUDA int cudaPeekAtLastError() { return last; }
-LUCID_CUDA int cudaGetLastError() { return std::exchange(last, success); }
+LUCID_CUDA int cudaGetLastError() {
+    const int code = last;
+    last = success;
+    return code;
+}
 // These keep no error: they are asked about one.
 LUCID_CUDA int cuGetErrorName(int code, const char** name) {
     const Error* error = error_of(code);

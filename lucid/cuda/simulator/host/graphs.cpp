@@ -1,4 +1,5 @@
 // Graphs: a launch runs what a capture has recorded, in its order, each branch of it on a stream of its own.
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/handles.h"
 #include "host/memory/order.h"
 #include "host/state.h"
 
@@ -120,6 +122,7 @@ LUCID_CUDA int cudaGraphLaunch(void* handle, void* stream) {
 }
 LUCID_CUDA int cudaGraphUpload(void* handle, void* stream) {
     if (!executables.find(handle)) return fail(invalid_value);
+    if (const int code = check_stream(stream)) return code;
     return check_uncapturable(stream, "cudaGraphUpload");
 }
 

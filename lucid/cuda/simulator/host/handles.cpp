@@ -1,3 +1,6 @@
+#include "host/handles.h"
+
+#include <cstdint>
 #include <mutex>
 #include <set>
 

@@ -16,15 +16,23 @@
 #include <vector>
 
 #include "execution/images.h"
-#include "execution/launch.h"
 #include "execution/memory.h"
 #include "execution/runtime.h"
 #include "host/capture.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
 
 using namespace lucid_simulator;
+
+extern "C" {
+int lucid_launch(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                 void**);
+const char* lucid_report();
+const char* lucid_fault_library();
+uint64_t lucid_bytes(int stored);
+}
 
 namespace {
 
@@ -39,25 +47,41 @@ struct Variable {
 };
 
 struct Module {
+    void* library;
     const Unit* unit;
     std::vector<size_t> launches;
-    std::list<Variable> variables;  // whose names the checks know
+    const unsigned* most_threads;  // of each kernel's launch bounds, 0 for none that is known; null if all are
+    bool one_block;                // of CuPy's fused kernels, whose loops stride over the grid
     std::map<const Instance*, std::map<int, int>> attributes;
 };
 
 std::mutex lock;
-std::map<const Unit*, Module> modules;
-std::vector<Module*> in_order;  // as they were first loaded
+std::vector<Module*> modules;
+std::map<const Unit*, std::list<Variable>> variables;  // whose names the checks know
+
+// Under the lock.
+Module* module_of(const Instance* instance) {
+    for (Module* module : modules)
+        if (instance >= module->unit->instances && instance < module->unit->instances + module->unit->count)
+            return module;
+    return nullptr;
+}
 
 // Of CUfunction_attribute: those that a program may choose begin with the bytes of dynamic shared memory.
 enum { threads_of_block = 0, own_shared = 1, registers = 4, ptx = 5, binary = 6, dynamic_shared = 8, carveout = 9 };
 
 // Under the lock.
 int attribute_of(const Instance* instance, int which) {
-    const int own = (int)least_shared(instance->unit);
+    Module* module = module_of(instance);
+    const int own = module ? (int)least_shared(module->unit) : 0;
     if (which == own_shared) return own;
-    if (which == threads_of_block) return instance->most_threads ? (int)instance->most_threads : 1024;
-    if (const auto& chosen = modules[instance->unit].attributes[instance]; chosen.count(which)) return chosen.at(which);
+    if (which == threads_of_block) {
+        const unsigned most =
+            module && module->most_threads ? module->most_threads[instance - module->unit->instances] : 0;
+        return most ? (int)most : 1024;
+    }
+    if (module)
+        if (const auto& chosen = module->attributes[instance]; chosen.count(which)) return chosen.at(which);
     if (which == dynamic_shared) return (int)plain_shared - own;
     return which == registers ? 32 : which == ptx || which == binary ? 90 : which == carveout ? -1 : 0;
 }
@@ -92,6 +116,8 @@ int pack(const Instance* instance, void** parameters, unsigned char* packed) {
     return success;
 }
 
+const Unit* unit_of(void* library) { return library ? (const Unit*)dlsym(library, "lucid_unit") : nullptr; }
+
 // The system loads a file once, and each module has variables of its own.
 void* open_copy(const char* path) {
     namespace files = std::filesystem;
@@ -106,25 +132,30 @@ void* open_copy(const char* path) {
     return library;
 }
 
-int launch_kernel(const Instance* instance, dim3 grid, dim3 block, unsigned shared, void* stream,
-                  const unsigned char* packed) {
+int launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, void* stream,
+           const unsigned char* packed) {
     {
         std::lock_guard<std::mutex> guard(lock);
-        ++modules[instance->unit].launches[(size_t)(instance - instance->unit->instances)];
+        if (Module* module = module_of(instance)) ++module->launches[(size_t)(instance - module->unit->instances)];
         ++counts.launches;
     }
+    size_t size = instance->size;
+    void* buffer[] = {(void*)1, (void*)packed, (void*)2, &size, nullptr};
     const auto work = begin_work(stream, current_device(), instance->name, host_memory_is_awaited());
     const HostMemoryFor shown(work);
     launched_work = orders() ? work : nullptr;
-    const Outcome outcome = run_launch(instance, grid, block, shared, packed);
-    if (outcome == done || (outcome == stopped && was_interrupted())) return success;
-    if (outcome == raced) return fail(launch_failed, report_of_launch);
-    std::string words = report_of_launch;
+    const int faulty =
+        lucid_launch(instance, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, nullptr, buffer);
+    counts.bytes_loaded += lucid_bytes(0);
+    counts.bytes_stored += lucid_bytes(1);
+    if (!faulty || (faulty == 1 && was_interrupted())) return success;
+    if (faulty == 3) return fail(launch_failed, lucid_report());
+    const char *report = lucid_report(), *library = lucid_fault_library();
+    std::string words = report;
     if (python.explain)
-        if (const Answer told = ask([&] { python.explain(words.c_str(), fault_library.c_str()); }); told.given)
+        if (const Answer told = ask([&] { python.explain(report, library ? library : ""); }); told.given)
             words = told.text;
-    const int code = outcome == not_launched ? invalid_value : code_of_fault(words);
-    return fail(code, std::string(instance->name) + ": " + words);
+    return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
 }
 
 }  // namespace
@@ -142,14 +173,17 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
         const char* why = dlerror();
         return fail(invalid_image, why ? why : "the folder for temporary files cannot be written");
     }
-    const Unit* unit = (const Unit*)dlsym(library, "lucid_unit");
+    const Unit* unit = unit_of(library);
     if (python.load && !ask([&] { python.load(path, unit); }).given) return fail(invalid_image, "interrupted");
+    Module* made = new Module{library,
+                              unit,
+                              std::vector<size_t>(unit->count),
+                              (const unsigned*)dlsym(library, "lucid_most_threads"),
+                              dlsym(library, "lucid_one_block") != nullptr,
+                              {}};
     std::lock_guard<std::mutex> guard(lock);
-    Module& made = modules[unit];
-    if (!made.unit) in_order.push_back(&made);
-    made.unit = unit;
-    made.launches.resize(unit->count);
-    return *out = &made, success;
+    modules.push_back(made);
+    return *out = made, success;
 }
 
 LUCID_CUDA int cuModuleLoad(Module** out, const char* path) {
@@ -173,17 +207,17 @@ LUCID_ABSENT(cuCtxDestroy_v2, "has the primary context of each device only")
 // Other modules may be the same library, which stays.
 LUCID_CUDA int cuModuleUnload(Module* module) {
     std::lock_guard<std::mutex> guard(lock);
-    for (const Variable& variable : module->variables) {
+    for (const Variable& variable : variables[module->unit]) {
         leave_memory(variable.begin, variable.size);
         forget_accesses(variable.begin, variable.size);
     }
-    module->variables.clear();
+    variables.erase(module->unit);
     return success;
 }
 
 LUCID_CUDA int cuModuleGetGlobal_v2(uintptr_t* out, size_t* size, const Module* module, const char* name) {
     std::lock_guard<std::mutex> guard(lock);
-    for (const Variable& variable : module->variables) {
+    for (const Variable& variable : variables[module->unit]) {
         if (variable.name != name) continue;
         if (out) *out = variable.begin;
         if (size) *size = variable.size;
@@ -215,14 +249,21 @@ LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy
     }
     current_device();
     return submit(stream, instance->name, [=, packed = std::move(packed)](void* on) {
-        return launch_kernel(instance, {gx, gy, gz}, {bx, by, bz}, shared, on, packed.data());
+        return launch(instance, {gx, gy, gz}, {bx, by, bz}, shared, on, packed.data());
     });
 }
 
 LUCID_CUDA int cuLaunchCooperativeKernel(const Instance* instance, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                          unsigned by, unsigned bz, unsigned shared, void* stream, void** parameters) {
-    if (instance->unit->one_block || (gx == 1 && gy == 1 && gz == 1))
-        return cuLaunchKernel(instance, 1, 1, 1, bx, by, bz, shared, stream, parameters, nullptr);
+    bool one_block;
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        const Module* module = module_of(instance);
+        one_block = module && module->one_block;
+    }
+    if (one_block) return cuLaunchKernel(instance, 1, 1, 1, bx, by, bz, shared, stream, parameters, nullptr);
+    if (gx == 1 && gy == 1 && gz == 1)
+        return cuLaunchKernel(instance, gx, gy, gz, bx, by, bz, shared, stream, parameters, nullptr);
     return fail(not_supported, "the simulator runs one block after another: no kernel can wait for other blocks");
 }
 
@@ -236,7 +277,7 @@ LUCID_CUDA int cuFuncSetAttribute(const Instance* instance, int which, int value
     const int own = attribute_of(instance, own_shared);
     if (which == dynamic_shared && (value < 0 || value > (int)most_shared - own)) return fail(invalid_value);
     if (which == carveout && (value < -1 || value > 100)) return fail(invalid_value);
-    modules[instance->unit].attributes[instance][which] = value;
+    if (Module* module = module_of(instance)) module->attributes[instance][which] = value;
     return success;
 }
 LUCID_CUDA int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, const Instance*, int threads, size_t) {
@@ -254,12 +295,11 @@ LUCID_CUDA void lucid_declare(const Unit* unit, unsigned count, const size_t* of
     Dl_info library;
     if (!dladdr(unit, &library)) return;
     std::lock_guard<std::mutex> guard(lock);
-    std::list<Variable>& variables = modules[unit].variables;
     for (unsigned i = 0; i < count; ++i) {
         unsigned char* const place = (unsigned char*)library.dli_fbase + offsets[i];
         const bool constant = place >= unit->constants_begin && place < unit->constants_end;
-        variables.push_back({names[i], (uintptr_t)place, sizes[i]});
-        use_memory({(uintptr_t)place, sizes[i], current_device(), 0, variables.back().name.c_str(), constant});
+        variables[unit].push_back({names[i], (uintptr_t)place, sizes[i]});
+        use_memory({(uintptr_t)place, sizes[i], current_device(), 0, variables[unit].back().name.c_str(), constant});
     }
 }
 
@@ -271,8 +311,8 @@ LUCID_CUDA const char* lucid_parameters(const Instance* instance, unsigned* size
 // Calls with the name of each kernel that was launched and how often, and begins to count anew if asked to.
 LUCID_CUDA void lucid_each_kernel(void (*tell)(const char*, size_t), int anew) {
     std::lock_guard<std::mutex> guard(lock);
-    for (Module* module : in_order)
-        for (size_t i = 0; i < module->launches.size(); ++i) {
+    for (Module* module : modules)
+        for (unsigned i = 0; i < module->unit->count; ++i) {
             if (tell && module->launches[i]) tell(module->unit->instances[i].name, module->launches[i]);
             if (anew) module->launches[i] = 0;
         }

@@ -28,11 +28,18 @@ LUCID_CUDA int nvrtcVersion(int* major, int* minor) {
     return *major = LUCID_VERSION / 1000, *minor = LUCID_VERSION % 1000 / 10, 0;
 }
 LUCID_CUDA const char* nvrtcGetErrorString(int code) {
-    if (code == 0) return "NVRTC_SUCCESS";
-    if (code == invalid_option) return "NVRTC_ERROR_INVALID_OPTION";
-    if (code == compilation) return "NVRTC_ERROR_COMPILATION";
-    if (code == no_such_expression) return "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID";
-    return "NVRTC_ERROR_INTERNAL_ERROR";
+    switch (code) {
+        case 0:
+            return "NVRTC_SUCCESS";
+        case invalid_option:
+            return "NVRTC_ERROR_INVALID_OPTION";
+        case compilation:
+            return "NVRTC_ERROR_COMPILATION";
+        case no_such_expression:
+            return "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID";
+        default:
+            return "NVRTC_ERROR_INTERNAL_ERROR";
+    }
 }
 LUCID_CUDA int nvrtcGetNumSupportedArchs(int* out) { return *out = 1, 0; }
 LUCID_CUDA int nvrtcGetSupportedArchs(int* out) { return *out = 90, 0; }

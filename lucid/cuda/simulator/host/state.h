@@ -1,5 +1,4 @@
-// What the parts of the simulated driver and runtime share: errors, devices, threads, streams, how much of the work is
-// done, and Python's part of it.
+// What the parts of the simulated driver and runtime share: errors, devices, threads, and Python's part of the work.
 #pragma once
 
 #include <functional>
@@ -40,6 +39,7 @@ enum Status : int {
     stream_capture_implicit = 906,
     captured_event = 907,
     stream_capture_wrong_thread = 908,
+    unknown_error = 999,
 };
 
 // Keeps the code for cudaGetLastError, and the words for the text of the error; returns the code.
@@ -63,37 +63,6 @@ void make_context();
 bool may_reach(int device, int other);
 // Bytes of memory of each device.
 size_t capacity();
-
-// Whether work is done. Else it is only counted, and memory of the devices is neither read nor written.
-bool executes();
-// Whether only some blocks of launches are run: what the others would write stays as it is.
-bool in_part();
-// The blocks along one dimension that are run.
-struct Chosen {
-    uint64_t size, count;
-
-    explicit Chosen(uint64_t size);
-    unsigned operator[](uint64_t turn) const;
-};
-
-// Flags of cudaStreamCreateWithFlags.
-constexpr unsigned non_blocking = 1;
-
-struct Stream {
-    unsigned flags;
-    int priority, device;
-};
-
-// The null stream, and CUDA's names for the legacy and the threads' own default stream.
-bool is_default(const void* stream);
-// 0, or the error of a stream that is none of a device.
-int check_stream(const void* stream);
-int device_of(const void* stream);
-// Whether it and the legacy default stream wait for each other.
-bool is_blocking(const void* stream);
-void add_stream(const Stream* stream);
-// Its memory is kept, so that no other stream gets its handle and a use of it is told. Whether there was such a stream.
-bool remove_stream(const void* stream);
 
 // As queue_work, for the driver's own work; `everywhere`: also in memory of devices to which there is no peer access.
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,

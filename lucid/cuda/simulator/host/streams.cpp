@@ -9,6 +9,8 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/extent.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -37,9 +39,9 @@ int check_event(const void* event) {
 }
 
 // Before it is asked for, or waited for.
-int check_event_asked(const Event* event, const std::string& call) {
+int check_event_asked(const void* event, const std::string& call) {
     if (const int code = check_event(event)) return code;
-    if (const int code = check_asked(event->mark, call)) return code;
+    if (const int code = check_asked(((const Event*)event)->mark, call)) return code;
     return check_unsafe(call);
 }
 
@@ -160,11 +162,13 @@ LUCID_CUDA int cudaStreamDestroy(void* stream) {
     return stream_gone(stream), success;
 }
 LUCID_CUDA int cudaStreamSynchronize(void* stream) {
+    if (const int code = check_stream(stream)) return code;
     if (const int code = check_asked(stream, "cudaStreamSynchronize")) return code;
     host_waits_for_stream(stream, device_of(stream));
     return waited();
 }
 LUCID_CUDA int cudaStreamQuery(void* stream) {
+    if (const int code = check_stream(stream)) return code;
     if (const int code = check_asked(stream, "cudaStreamQuery")) return code;
     const int device = device_of(stream);
     if (finds_unfinished([=](const Work& work) { return stream_comes_after(stream, device, work); })) return not_ready;
@@ -180,6 +184,7 @@ LUCID_CUDA int cuCtxSynchronize() { return cudaDeviceSynchronize(); }
 
 // A call of the host is made when it is queued, and sees what the copies before it have brought.
 LUCID_CUDA int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), void* data, unsigned) {
+    if (const int code = check_stream(stream)) return code;
     if (const int code = check_uncapturable(stream, "cudaStreamAddCallback")) return code;
     return call_host(stream, [=] { call(stream, success, data); });
 }
@@ -200,36 +205,39 @@ LUCID_CUDA int cudaEventDestroy(void* event) {
     std::lock_guard<std::mutex> guard(lock);
     return events.erase(event) ? success : fail(invalid_handle);
 }
-LUCID_CUDA int cudaEventRecord(Event* event, void* stream) {
+LUCID_CUDA int cudaEventRecord(void* event, void* stream) {
     if (const int code = check_event(event)) return code;
     if (const int code = check_stream(stream)) return code;
-    if (device_of(stream) != event->device) return fail(invalid_handle);
-    if (const int code = mark_place(stream, &event->mark)) return code;
-    if (!event->mark) event_recorded(event, stream, device_of(stream));
-    return event->at = now(), success;
+    Event& told = *(Event*)event;
+    if (device_of(stream) != told.device) return fail(invalid_handle);
+    if (const int code = mark_place(stream, &told.mark)) return code;
+    if (!told.mark) event_recorded(event, stream, device_of(stream));
+    return told.at = now(), success;
 }
-LUCID_CUDA int cudaStreamWaitEvent(void* stream, const Event* event, unsigned) {
+LUCID_CUDA int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
     if (const int code = check_stream(stream)) return code;
     if (const int code = check_event(event)) return code;
-    return wait_for(stream, event, event->mark, event->at >= 0);
+    const Event& told = *(const Event*)event;
+    return wait_for(stream, event, told.mark, told.at >= 0);
 }
-LUCID_CUDA int cudaEventQuery(const Event* event) {
+LUCID_CUDA int cudaEventQuery(void* event) {
     if (const int code = check_event_asked(event, "cudaEventQuery")) return code;
     if (finds_unfinished([=](const Work& work) { return event_comes_after(event, work); })) return not_ready;
     host_waits_for_event(event);
     return settle_host_memory(), success;
 }
-LUCID_CUDA int cudaEventSynchronize(const Event* event) {
+LUCID_CUDA int cudaEventSynchronize(void* event) {
     if (const int code = check_event_asked(event, "cudaEventSynchronize")) return code;
     host_waits_for_event(event);
     return waited();
 }
-LUCID_CUDA int cudaEventElapsedTime(float* out, const Event* first, const Event* second) {
-    for (const Event* event : {first, second}) {
+LUCID_CUDA int cudaEventElapsedTime(float* out, void* first, void* second) {
+    for (void* event : {first, second}) {
         if (const int code = check_event(event)) return code;
-        if (event->mark) return fail(captured_event);
-        if (event->at < 0 || event->flags & no_timing) return fail(invalid_handle);
+        const Event& told = *(const Event*)event;
+        if (told.mark) return fail(captured_event);
+        if (told.at < 0 || told.flags & no_timing) return fail(invalid_handle);
     }
-    if (first->device != second->device) return fail(invalid_handle);
-    return *out = (float)(second->at - first->at), success;
+    if (((const Event*)first)->device != ((const Event*)second)->device) return fail(invalid_handle);
+    return *out = (float)(((const Event*)second)->at - ((const Event*)first)->at), success;
 }

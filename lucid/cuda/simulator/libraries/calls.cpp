@@ -15,9 +15,17 @@ std::mutex lock;
 auto& handles = *new std::set<const Handle*>;
 }  // namespace
 
-Ranges& Ranges::merge(std::vector<Touched>& found) {
+bool find_handle(const Handle* handle, Handle& settings) {
+    std::lock_guard<std::mutex> guard(lock);
+    if (!handles.count(handle)) return false;
+    settings = *handle;
+    return true;
+}
+
+bool Ranges::merge(std::vector<Touched>& found) {
     auto before = [](const Touched& a, const Touched& b) { return a.begin < b.begin; };
     if (!std::is_sorted(found.begin(), found.end(), before)) std::sort(found.begin(), found.end(), before);
+    bool once = true;
     const size_t own = touched.size();  // those of other operands may lie in other blocks of memory
     for (const Touched& range : found) {
         if (touched.size() == own || range.begin > touched.back().begin + touched.back().size) {
@@ -25,14 +33,14 @@ Ranges& Ranges::merge(std::vector<Touched>& found) {
             continue;
         }
         Touched& last = touched.back();
-        once &= !range.stores || range.begin == last.begin + last.size;
+        once &= range.begin == last.begin + last.size;
         last.size = std::max(last.begin + last.size, range.begin + range.size) - last.begin;
     }
-    return *this;
+    return once;
 }
 
-Call::Call(std::string name, Handle* handle) : name(std::move(name)) {
-    status = with_handle(handle, [&] { return settings = *handle, success; });
+Call::Call(std::string name, const Handle* handle) : name(std::move(name)) {
+    if (!find_handle(handle, settings)) status = not_initialized;
 }
 
 Call& Call::expect(bool valid) {
@@ -41,20 +49,13 @@ Call& Call::expect(bool valid) {
 }
 
 void Call::works() {
-    constexpr size_t most = 256;
-    if (const size_t used = std::min(settings.workspace_bytes, most)) scratch(settings.workspace, used, used);
+    const ptrdiff_t used = std::min<size_t>(settings.workspace_bytes, garbage_bytes);
+    if (!status && used) writes(Vector<char>{settings.workspace, used, 1});
 }
 
 int Call::run(const std::function<void()>& work) const {
     if (status) return status;
-    const auto queue = [&](const std::function<void()>& all) {
-        return queue_work(settings.stream, name, list(), all) ? execution_failed : success;
-    };
-    if (!garbage.size) return queue(work);
-    return queue([work, garbage = garbage] {
-        std::fill_n(garbage.data, garbage.size, (char)0xFF);
-        work();
-    });
+    return queue_work(settings.stream, name, list(), work) ? execution_failed : success;
 }
 
 int Call::wait() const { return cudaStreamSynchronize(settings.stream) ? execution_failed : success; }
@@ -71,7 +72,7 @@ int drop_handle(Handle* handle) {
     return with_handle(handle, [&] {
         handles.erase(handle);
         delete handle;
-        return success;
+        return (int)success;
     });
 }
 

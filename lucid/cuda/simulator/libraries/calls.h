@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "libraries/numbers.h"
@@ -19,10 +17,8 @@
 
 namespace lucid_simulator {
 
-// Of cublasStatus_t, cusolverStatus_t and cusparseStatus_t; those that differ are defined by each library.
-constexpr int success = 0, not_initialized = 1;
-extern const int invalid_value, execution_failed, not_supported;
 // Enumerations of cublas_api.h.
+enum Answer { success = 0, not_initialized = 1, invalid_value = 7, execution_failed = 13, not_supported = 15 };
 enum Operation { plain = 0, transposed = 1, adjoint = 2 };
 enum Fill { lower = 0, upper = 1 };
 enum Side { at_left = 0, at_right = 1 };
@@ -34,38 +30,24 @@ struct Handle {
     size_t workspace_bytes;
 };
 
+// Whether the handle was made and not destroyed; if so, what is set on it is copied.
+bool find_handle(const Handle* handle, Handle& settings);
+
 int make_handle(Handle** handle);
 int drop_handle(Handle* handle);
 // What the change answers, to which nobody else changes handles; not_initialized for one that there is not.
 int with_handle(Handle* handle, const std::function<int()>& change);
-// Changes a setting of a handle, or gives it.
-template <class T> int set(Handle* handle, T Handle::*setting, T value, bool valid = true) {
-    return with_handle(handle, [&] { return valid ? (handle->*setting = value, success) : invalid_value; });
-}
-template <class T> int get(Handle* handle, T Handle::*setting, T* out) {
-    return with_handle(handle, [&] { return out ? (*out = handle->*setting, success) : invalid_value; });
-}
 
-// Of cudaDataType.
-enum Type { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
-// Calls run with a zero of the type; answers what it does.
-template <class Run> int with_type(int type, const Run& run) {
-    if (type == R_32F) return run(float());
-    if (type == R_64F) return run(double());
-    if (type == C_32F) return run(Complex<float>());
-    if (type == C_64F) return run(Complex<double>());
-    return not_supported;
-}
+// Of a workspace, as a product leaves it.
+constexpr size_t garbage_bytes = 256;
 
 // BLAS begins with the last element where the step is negative.
 template <class T> struct Vector {
     T* data;
     ptrdiff_t size;
-    int step = 1;
+    int step;
     T& operator[](ptrdiff_t i) const { return data[(step < 0 ? i - size + 1 : i) * step]; }
 };
-template <class T> Vector(T*, ptrdiff_t) -> Vector<T>;
-template <class T> Vector(T*, ptrdiff_t, int) -> Vector<T>;
 
 // Column by column; step: from one matrix of a stack to the next.
 template <class T> struct Matrix {
@@ -75,20 +57,6 @@ template <class T> struct Matrix {
     T& operator()(ptrdiff_t i, ptrdiff_t j) const { return data[i + j * line]; }
     Matrix at(ptrdiff_t place) const { return {data + place * step, rows, columns, line, step}; }
 };
-template <class T> Matrix(T*, int, int, int) -> Matrix<T>;
-template <class T> Matrix(T*, int, int, int, long long) -> Matrix<T>;
-
-// Each element, of its row and column.
-template <class T, class At> void assign(const Matrix<T>& x, const At& at) {
-    for (int j = 0; j < x.columns; ++j)
-        for (int i = 0; i < x.rows; ++i) x(i, j) = at(i, j);
-}
-
-// Of which op() of BLAS has that many rows and columns.
-template <class T> Matrix<T> stored(T* data, int operation, int rows, int columns, int line, long long step = 0) {
-    if (operation) std::swap(rows, columns);
-    return {data, rows, columns, line, step};
-}
 
 // A matrix as op() of BLAS shows it to a product, in the type of the sums.
 template <class T> struct Operand {
@@ -110,33 +78,32 @@ template <class T> struct Operand {
 // Bytes of the operands of a call: of each the fewest ranges, so that what lies between columns is not among them.
 class Ranges {
  public:
-    template <class T> Ranges& reads(const Vector<T>& x) { return add(x, false); }
-    template <class T> Ranges& reads(const Matrix<T>& x, int count = 1) { return add(x, count, false); }
-    template <class T> Ranges& writes(const Vector<T>& x) { return add(x, true); }
-    template <class T> Ranges& writes(const Matrix<T>& x, int count = 1) { return add(x, count, true); }
+    template <class T> void reads(const Vector<T>& x) { add(x, false); }
+    template <class T> void reads(const Matrix<T>& x, int count = 1) { add(x, count, false); }
+    // These answer whether no byte is written twice.
+    template <class T> bool writes(const Vector<T>& x) { return add(x, true); }
+    template <class T> bool writes(const Matrix<T>& x, int count = 1) { return add(x, count, true); }
 
     // Parts of columns: in column j the rows from first(j) to before last(j).
     template <class T, class First, class Last>
-    Ranges& columns(const Matrix<T>& x, bool stores, const First& first, const Last& last) {
+    void columns(const Matrix<T>& x, bool stores, const First& first, const Last& last) {
         std::vector<Touched> found;
         for (int j = 0; j < x.columns; ++j) put(found, &x(first(j), j), last(j) - first(j), stores);
-        return merge(found);
+        merge(found);
     }
-    template <class T> Ranges& triangle(const Matrix<T>& x, int fill, bool stores, bool without_diagonal = false) {
-        return columns(
+    template <class T> void triangle(const Matrix<T>& x, int fill, bool stores, bool without_diagonal = false) {
+        columns(
             x, stores, [&](int j) { return fill == lower ? j + without_diagonal : 0; },
             [&](int j) { return fill == lower ? x.rows : j + !without_diagonal; });
     }
 
     const std::vector<Touched>& list() const { return touched; }
-    // Whether no operand has a byte that is written twice.
-    bool writes_once() const { return once; }
 
  private:
     template <class T> static void put(std::vector<Touched>& found, T* data, ptrdiff_t size, bool stores) {
         if (size > 0) found.push_back({(uintptr_t)data, size * sizeof(T), stores});
     }
-    template <class T> Ranges& add(const Vector<T>& x, bool stores) {
+    template <class T> bool add(const Vector<T>& x, bool stores) {
         std::vector<Touched> found;
         if (x.step == 1 || x.step == -1)
             put(found, x.data, x.size, stores);
@@ -144,7 +111,7 @@ class Ranges {
             for (ptrdiff_t i = 0; i < x.size; ++i) put(found, &x[i], 1, stores);
         return merge(found);
     }
-    template <class T> Ranges& add(const Matrix<T>& x, int count, bool stores) {
+    template <class T> bool add(const Matrix<T>& x, int count, bool stores) {
         std::vector<Touched> found;
         for (int place = 0; place < (x.step || stores ? count : std::min(count, 1)); ++place) {
             const Matrix<T> one = x.at(place);
@@ -155,21 +122,10 @@ class Ranges {
         }
         return merge(found);
     }
-    Ranges& merge(std::vector<Touched>& found);
+    bool merge(std::vector<Touched>& found);
 
     std::vector<Touched> touched;
-    bool once = true;
 };
-// As `touch` of a list.
-inline bool touch(const Ranges& found) { return touch(found.list()); }
-
-// The numbers from 0 on, stably sorted by `less` of two of them.
-template <class Less> std::vector<int> order_of(int64_t count, const Less& less) {
-    std::vector<int> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), less);
-    return order;
-}
 
 // A factor in memory of the host is read when the call is made, one in memory of the device when the work runs.
 template <class T> struct Factor {
@@ -183,7 +139,7 @@ template <class T> struct Factor {
 // One call: its parameters are checked, what it touches is collected, and its work is queued.
 class Call : public Ranges {
  public:
-    Call(std::string name, Handle* handle);
+    Call(std::string name, const Handle* handle);
 
     // What cuBLAS refuses with CUBLAS_STATUS_INVALID_VALUE.
     Call& expect(bool valid);
@@ -197,45 +153,29 @@ class Call : public Ranges {
         expect(place);
         if (status) return {};
         if (!on_device()) return {nullptr, *place};
-        reads(Vector{place, 1});
+        reads(Vector<const T>{place, 1, 1});
         return {place, {}};
     }
 
-    // Scratch memory, of which at least so many elements are needed: it is garbage when the work runs.
-    template <class T> Call& scratch(T* at, long long needed, long long given) {
-        expect(at && given >= needed);
-        garbage = {(char*)at, (ptrdiff_t)(needed * sizeof(T))};
-        writes(garbage);
-        return *this;
-    }
-    // The handle's workspace, if it has one.
+    // Whatever lies in the workspace, if the handle has one, is lost.
     void works();
-    // Codes of how it went, one for each matrix.
-    Call& tells(int* info, int count = 1) {
-        expect(info && count >= 0).writes(Vector{info, count});
-        return *this;
-    }
     // What has become of the call so far: an answer for one that has nothing to do.
     int answer() const { return status; }
     int run(const std::function<void()>& work) const;
     // Of what goes to the host: the call returns when it is there.
-    template <class R, class Compute> int give_host(R* result, const Compute& compute) {
-        expect(result);
-        const int queued = run([=] { *result = compute(); });
-        return queued ? queued : wait();
-    }
     template <class R, class Compute> int give(R* result, const Compute& compute) {
-        if (!on_device()) return give_host(result, compute);
-        expect(result).writes(Vector{result, 1});
-        return run([=] { *result = compute(); });
+        expect(result);
+        if (!status && on_device()) writes(Vector<R>{result, 1, 1});
+        const int queued = run([=] { *result = compute(); });
+        return queued || on_device() ? queued : wait();
     }
 
- private:
+ protected:
     int wait() const;
 
+ private:
     std::string name;
     Handle settings{};
-    Vector<char> garbage{};
     int status = success;
 };
 

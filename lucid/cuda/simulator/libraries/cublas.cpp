@@ -6,12 +6,11 @@
 // CUBLAS_COMPUTE_16F rounds to float16 every 16 terms. As in BLAS, what a factor of zero would multiply is not read.
 #include "libraries/calls.h"
 
+#include <cstring>
+
 #include "libraries/product.h"
 
 namespace lucid_simulator {
-
-const int invalid_value = 7, execution_failed = 13, not_supported = 15;
-
 namespace {
 
 // C = alpha op(A) op(B) + beta C
@@ -27,8 +26,10 @@ template <class S, class T, class C> struct Product {
         : left_operation(left_operation),
           right_operation(right_operation),
           depth(depth),
-          left(stored(a, left_operation, rows, depth, a_line, a_step)),
-          right(stored(b, right_operation, depth, columns, b_line, b_step)),
+          left(left_operation ? Matrix<const T>{a, depth, rows, a_line, a_step}
+                              : Matrix<const T>{a, rows, depth, a_line, a_step}),
+          right(right_operation ? Matrix<const T>{b, columns, depth, b_line, b_step}
+                                : Matrix<const T>{b, depth, columns, b_line, b_step}),
           out{c, rows, columns, c_line, c_step} {}
 
     void check(Call& call, int count) const {
@@ -49,29 +50,41 @@ template <class S, class T, class C> struct Product {
     }
 
     // Of a stack of matrices. Those of the result may not overlap, which cuBLAS leaves undefined: it is refused here.
-    int queue(Call call, const S* alpha_at, const S* beta_at, int count) const {
+    int queue(const char* name, const Handle* handle, const S* alpha_at, const S* beta_at, int count) const {
+        Call call(name, handle);
         check(call, count);
         const Factor<S> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
         if (call.answer() || nothing(count)) return call.answer();
-        if (depth && !alpha.surely(0)) call.reads(left, count).reads(right, count);
+        if (depth && !alpha.surely(0)) {
+            call.reads(left, count);
+            call.reads(right, count);
+        }
         if (!beta.surely(0)) call.reads(out, count);
-        call.writes(out, count);
-        call.expect(call.writes_once()).works();
+        call.expect(call.writes(out, count));
+        call.works();
+        Handle settings{};
+        find_handle(handle, settings);
         return call.run([=, *this] {
+            if (settings.workspace_bytes)
+                std::memset(settings.workspace, 0xFF, std::min(settings.workspace_bytes, garbage_bytes));
             const A first = widen(alpha.get()), second = widen(beta.get());
             for (int i = 0; i < count; ++i) compute(left.at(i), right.at(i), out.at(i), first, second);
         });
     }
 
     // Of matrices whose addresses lie in memory of the device.
-    int queue_each(Call call, const S* alpha_at, const T* const* lefts, const T* const* rights, const S* beta_at,
-                   C* const* outs, int count) const {
+    int queue_each(const char* name, const Handle* handle, const S* alpha_at, const T* const* lefts,
+                   const T* const* rights, const S* beta_at, C* const* outs, int count) const {
+        Call call(name, handle);
         check(call, count);
         const Factor<S> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
         if (call.answer() || nothing(count)) return call.answer();
         const bool multiplies = depth && !alpha.surely(0);
-        if (multiplies) call.reads(Vector{lefts, count}).reads(Vector{rights, count});
-        call.reads(Vector{outs, count});
+        if (multiplies) {
+            call.reads(Vector<const T* const>{lefts, count, 1});
+            call.reads(Vector<const T* const>{rights, count, 1});
+        }
+        call.reads(Vector<C* const>{outs, count, 1});
         return call.run([=, *this] {
             const A first = widen(alpha.get()), second = widen(beta.get());
             for (int i = 0; i < count; ++i) {
@@ -80,18 +93,21 @@ template <class S, class T, class C> struct Product {
                 Ranges found;
                 if (multiplies) {
                     a.data = lefts[i], b.data = rights[i];
-                    found.reads(a).reads(b);
+                    found.reads(a);
+                    found.reads(b);
                 }
                 c.data = outs[i];
                 if (!(second == A(0))) found.reads(c);
-                if (!touch(found.writes(c))) return;
+                found.writes(c);
+                if (!touch(found.list())) return;
                 compute(a, b, c, first, second);
             }
         });
     }
 };
 
-// Of cublasComputeType_t.
+// Numbers of cudaDataType and of cublasComputeType_t.
+enum Type { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
 enum Compute {
     COMPUTE_16F = 64,
     COMPUTE_16F_PEDANTIC = 65,
@@ -132,18 +148,19 @@ template <class Run> int with_types(int a, int b, int c, int compute, const Run&
     return not_supported;
 }
 
-int multiply(Call call, int left_operation, int right_operation, int rows, int columns, int depth, const void* alpha,
-             const void* a, int a_type, int a_line, long long a_step, const void* b, int b_type, int b_line,
-             long long b_step, const void* beta, void* c, int c_type, int c_line, long long c_step, int count,
-             int compute) {
-    if (call.answer()) return call.answer();
+int multiply(const char* name, const Handle* handle, int left_operation, int right_operation, int rows, int columns,
+             int depth, const void* alpha, const void* a, int a_type, int a_line, long long a_step, const void* b,
+             int b_type, int b_line, long long b_step, const void* beta, void* c, int c_type, int c_line,
+             long long c_step, int count, int compute) {
+    Handle settings;
+    if (!find_handle(handle, settings)) return not_initialized;
     return with_types(a_type, b_type, c_type, compute, [&](auto types) {
         using S = typename decltype(types)::Factor;
         using T = typename decltype(types)::In;
         using C = typename decltype(types)::Out;
         return Product<S, T, C>(left_operation, right_operation, rows, columns, depth, (const T*)a, a_line, a_step,
                                 (const T*)b, b_line, b_step, (C*)c, c_line, c_step)
-            .queue(std::move(call), (const S*)alpha, (const S*)beta, count);
+            .queue(name, handle, (const S*)alpha, (const S*)beta, count);
     });
 }
 
@@ -170,23 +187,32 @@ LUCID_CUDA int cublasSetWorkspace_v2(Handle* handle, void* workspace, size_t byt
         return handle->workspace = (char*)workspace, handle->workspace_bytes = workspace ? bytes : 0, success;
     });
 }
-LUCID_CUDA int cublasGetStream_v2(Handle* handle, void** stream) { return get(handle, &Handle::stream, stream); }
-LUCID_CUDA int cublasSetPointerMode_v2(Handle* handle, int mode) {
-    return set(handle, &Handle::pointer_mode, mode, mode == 0 || mode == 1);
+LUCID_CUDA int cublasGetStream_v2(Handle* handle, void** stream) {
+    return with_handle(handle, [&] { return stream ? (*stream = handle->stream, success) : invalid_value; });
 }
-LUCID_CUDA int cublasGetPointerMode_v2(Handle* handle, int* mode) { return get(handle, &Handle::pointer_mode, mode); }
+LUCID_CUDA int cublasSetPointerMode_v2(Handle* handle, int mode) {
+    return with_handle(handle,
+                       [&] { return mode == 0 || mode == 1 ? (handle->pointer_mode = mode, success) : invalid_value; });
+}
+LUCID_CUDA int cublasGetPointerMode_v2(Handle* handle, int* mode) {
+    return with_handle(handle, [&] { return mode ? (*mode = handle->pointer_mode, success) : invalid_value; });
+}
 // One of four modes, and 16 for CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
 LUCID_CUDA int cublasSetMathMode(Handle* handle, int mode) {
-    return set(handle, &Handle::math_mode, mode, (mode & ~16) >= 0 && (mode & ~16) <= 3);
+    return with_handle(handle, [&] {
+        return (mode & ~16) >= 0 && (mode & ~16) <= 3 ? (handle->math_mode = mode, success) : invalid_value;
+    });
 }
-LUCID_CUDA int cublasGetMathMode(Handle* handle, int* mode) { return get(handle, &Handle::math_mode, mode); }
+LUCID_CUDA int cublasGetMathMode(Handle* handle, int* mode) {
+    return with_handle(handle, [&] { return mode ? (*mode = handle->math_mode, success) : invalid_value; });
+}
 
 LUCID_CUDA int cublasGemmEx(Handle* handle, int transa, int transb, int m, int n, int k, const void* alpha,
                             const void* a, int a_type, int lda, const void* b, int b_type, int ldb, const void* beta,
                             void* c, int c_type, int ldc, int compute, int algorithm) {
     if (!is_algorithm(algorithm)) return not_supported;
-    return multiply({"cublasGemmEx", handle}, transa, transb, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0,
-                    beta, c, c_type, ldc, 0, 1, compute);
+    return multiply("cublasGemmEx", handle, transa, transb, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta,
+                    c, c_type, ldc, 0, 1, compute);
 }
 LUCID_CUDA int cublasGemmStridedBatchedEx(Handle* handle, int transa, int transb, int m, int n, int k,
                                           const void* alpha, const void* a, int a_type, int lda, long long a_step,
@@ -194,14 +220,14 @@ LUCID_CUDA int cublasGemmStridedBatchedEx(Handle* handle, int transa, int transb
                                           void* c, int c_type, int ldc, long long c_step, int count, int compute,
                                           int algorithm) {
     if (!is_algorithm(algorithm)) return not_supported;
-    return multiply({"cublasGemmStridedBatchedEx", handle}, transa, transb, m, n, k, alpha, a, a_type, lda, a_step, b,
+    return multiply("cublasGemmStridedBatchedEx", handle, transa, transb, m, n, k, alpha, a, a_type, lda, a_step, b,
                     b_type, ldb, b_step, beta, c, c_type, ldc, c_step, count, compute);
 }
 LUCID_CUDA int cublasSgemmEx(Handle* handle, int transa, int transb, int m, int n, int k, const float* alpha,
                              const void* a, int a_type, int lda, const void* b, int b_type, int ldb, const float* beta,
                              void* c, int c_type, int ldc) {
     const bool real = a_type != C_32F;
-    return multiply({"cublasSgemmEx", handle}, transa, transb, m, n, k, alpha, a, real ? a_type : -1, lda, 0, b, b_type,
+    return multiply("cublasSgemmEx", handle, transa, transb, m, n, k, alpha, a, real ? a_type : -1, lda, 0, b, b_type,
                     ldb, 0, beta, c, c_type, ldc, 0, 1, COMPUTE_32F);
 }
 
@@ -209,20 +235,20 @@ LUCID_CUDA int cublasSgemmEx(Handle* handle, int transa, int transb, int m, int 
     LUCID_CUDA int cublas##X##gemm_v2(Handle* handle, int transa, int transb, int m, int n, int k, const T* alpha,     \
                                       const T* a, int lda, const T* b, int ldb, const T* beta, T* c, int ldc) {        \
         return Product<T, T, T>(transa, transb, m, n, k, a, lda, 0, b, ldb, 0, c, ldc, 0)                              \
-            .queue({"cublas" #X "gemm", handle}, alpha, beta, 1);                                                      \
+            .queue("cublas" #X "gemm", handle, alpha, beta, 1);                                                        \
     }                                                                                                                  \
     LUCID_CUDA int cublas##X##gemmStridedBatched(Handle* handle, int transa, int transb, int m, int n, int k,          \
                                                  const T* alpha, const T* a, int lda, long long a_step, const T* b,    \
                                                  int ldb, long long b_step, const T* beta, T* c, int ldc,              \
                                                  long long c_step, int count) {                                        \
         return Product<T, T, T>(transa, transb, m, n, k, a, lda, a_step, b, ldb, b_step, c, ldc, c_step)               \
-            .queue({"cublas" #X "gemmStridedBatched", handle}, alpha, beta, count);                                    \
+            .queue("cublas" #X "gemmStridedBatched", handle, alpha, beta, count);                                      \
     }                                                                                                                  \
     LUCID_CUDA int cublas##X##gemmBatched(Handle* handle, int transa, int transb, int m, int n, int k, const T* alpha, \
                                           const T* const* a, int lda, const T* const* b, int ldb, const T* beta,       \
                                           T* const* c, int ldc, int count) {                                           \
         return Product<T, T, T>(transa, transb, m, n, k, nullptr, lda, 0, nullptr, ldb, 0, nullptr, ldc, 0)            \
-            .queue_each({"cublas" #X "gemmBatched", handle}, alpha, a, b, beta, c, count);                             \
+            .queue_each("cublas" #X "gemmBatched", handle, alpha, a, b, beta, c, count);                               \
     }
 LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE

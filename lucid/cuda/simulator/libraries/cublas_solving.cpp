@@ -6,21 +6,29 @@
 namespace lucid_simulator {
 namespace {
 
-template <class T> Matrix<T> square(T* data, int n, int line) { return {data, n, n, line}; }
-
 // B = alpha op(A)^-1 B, or alpha B op(A)^-1, of a triangular A
 template <class T> struct Triangular {
-    int side, fill, operation, diagonal;
+    int side, fill, operation;
+    bool with_ones;
     Matrix<const T> a;
     Matrix<T> b;
 
+    Triangular(int side, int fill, int operation, int diagonal, int m, int n, const T* a_at, int lda, T* b_at, int ldb)
+        : side(side),
+          fill(fill),
+          operation(operation),
+          with_ones(diagonal),
+          a{a_at, side == at_left ? m : n, side == at_left ? m : n, lda},
+          b{b_at, m, n, ldb} {}
+
     void check(Call& call) const {
         call.expect(side == at_left || side == at_right).expect(fill == lower || fill == upper);
-        call.expect(diagonal == 0 || diagonal == 1).expect_operation(operation).expect(a).expect(b);
+        call.expect_operation(operation).expect(a).expect(b);
     }
 
     void solve(const Matrix<const T>& a, const Matrix<T>& b, T alpha) const {
-        assign(b, [&](int i, int j) { return alpha == T(0) ? T(0) : alpha * b(i, j); });
+        for (int j = 0; j < b.columns; ++j)
+            for (int i = 0; i < b.rows; ++i) b(i, j) = alpha == T(0) ? T(0) : alpha * b(i, j);
         if (alpha == T(0)) return;
         // x op(A) = b is op(A)^T x^T = b^T
         Operand<T> factors(a, operation);
@@ -28,28 +36,38 @@ template <class T> struct Triangular {
         const bool from_top = (fill == lower) == ((operation == plain) == (side == at_left));
         if (side == at_left)
             for (int j = 0; j < b.columns; ++j)
-                substitute(b.rows, factors, from_top, diagonal, [&](int i) -> T& { return b(i, j); });
+                substitute(b.rows, factors, from_top, with_ones, [&](int i) -> T& { return b(i, j); });
         else
             for (int i = 0; i < b.rows; ++i)
-                substitute(b.columns, factors, from_top, diagonal, [&](int j) -> T& { return b(i, j); });
+                substitute(b.columns, factors, from_top, with_ones, [&](int j) -> T& { return b(i, j); });
     }
 };
 
-template <class T> int trsm(Call call, Triangular<T> system, const T* alpha_at) {
+template <class T>
+int trsm(const char* name, Handle* handle, int side, int fill, int operation, int diagonal, int m, int n,
+         const T* alpha_at, const T* a, int lda, T* b, int ldb) {
+    Call call(name, handle);
+    const Triangular<T> system(side, fill, operation, diagonal, m, n, a, lda, b, ldb);
+    call.expect(diagonal == 0 || diagonal == 1);
     system.check(call);
     const Factor<T> alpha = call.factor(alpha_at);
-    if (call.answer() || !system.b.rows || !system.b.columns) return call.answer();
-    if (!alpha.surely(0)) call.triangle(system.a, system.fill, false, system.diagonal);
+    if (call.answer() || !m || !n) return call.answer();
+    if (!alpha.surely(0)) call.triangle(system.a, fill, false, system.with_ones);
     call.writes(system.b);
     return call.run([=] { system.solve(system.a, system.b, alpha.get()); });
 }
 
 template <class T>
-int trsm_each(Call call, Triangular<T> system, const T* alpha_at, const T* const* a, T* const* b, int count) {
-    system.check(call.expect(count >= 0));
+int trsm_each(const char* name, Handle* handle, int side, int fill, int operation, int diagonal, int m, int n,
+              const T* alpha_at, const T* const* a, int lda, T* const* b, int ldb, int count) {
+    Call call(name, handle);
+    const Triangular<T> system(side, fill, operation, diagonal, m, n, nullptr, lda, nullptr, ldb);
+    call.expect(diagonal == 0 || diagonal == 1).expect(count >= 0);
+    system.check(call);
     const Factor<T> alpha = call.factor(alpha_at);
-    if (call.answer() || !system.b.rows || !system.b.columns || !count) return call.answer();
-    call.reads(Vector{a, count}).reads(Vector{b, count});
+    if (call.answer() || !m || !n || !count) return call.answer();
+    call.reads(Vector<const T* const>{a, count, 1});
+    call.reads(Vector<T* const>{b, count, 1});
     return call.run([=] {
         const T factor = alpha.get();
         for (int i = 0; i < count; ++i) {
@@ -57,8 +75,9 @@ int trsm_each(Call call, Triangular<T> system, const T* alpha_at, const T* const
             Matrix<T> right = system.b;
             left.data = a[i], right.data = b[i];
             Ranges found;
-            if (!(factor == T(0))) found.triangle(left, system.fill, false, system.diagonal);
-            if (!touch(found.writes(right))) return;
+            if (!(factor == T(0))) found.triangle(left, fill, false, system.with_ones);
+            found.writes(right);
+            if (!touch(found.list())) return;
             system.solve(left, right, factor);
         }
     });
@@ -66,9 +85,11 @@ int trsm_each(Call call, Triangular<T> system, const T* alpha_at, const T* const
 
 // C = alpha op(A) op(A)^T + beta C, one triangle of it
 template <class T>
-int syrk(Call call, int fill, int operation, int k, const T* alpha_at, Matrix<const T> a, const T* beta_at,
-         Matrix<T> c) {
-    const int n = c.rows;
+int syrk(const char* name, Handle* handle, int fill, int operation, int n, int k, const T* alpha_at, const T* a_at,
+         int lda, const T* beta_at, T* c_at, int ldc) {
+    Call call(name, handle);
+    const Matrix<const T> a{a_at, operation ? k : n, operation ? n : k, lda};
+    const Matrix<T> c{c_at, n, n, ldc};
     call.expect(fill == lower || fill == upper).expect_operation(operation).expect(a).expect(c);
     call.expect(operation != adjoint || !is_complex<T>);
     const Factor<T> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
@@ -88,23 +109,31 @@ int syrk(Call call, int fill, int operation, int k, const T* alpha_at, Matrix<co
     });
 }
 
-template <class T> int getrf(Call call, int n, T* const* a, int lda, int* pivots, int* info, int count) {
+template <class T> Matrix<T> square(T* data, int n, int line) { return {data, n, n, line}; }
+
+template <class T>
+int getrf(const char* name, Handle* handle, int n, T* const* a, int lda, int* pivots, int* info, int count) {
+    Call call(name, handle);
     call.expect(square<T>(nullptr, n, lda)).expect(count >= 0);
     if (call.answer() || !n || !count) return call.answer();
-    call.reads(Vector{a, count}).writes(Vector{info, count});
-    if (pivots) call.writes(Matrix{pivots, n, count, n});
+    call.reads(Vector<T* const>{a, count, 1});
+    if (pivots) call.writes(Matrix<int>{pivots, n, count, n});
+    call.writes(Vector<int>{info, count, 1});
     return call.run([=] {
         for (int i = 0; i < count; ++i) {
             const Matrix<T> matrix = square(a[i], n, lda);
-            if (!touch(Ranges().writes(matrix))) return;
+            Ranges found;
+            found.writes(matrix);
+            if (!touch(found.list())) return;
             info[i] = factorise(matrix, pivots ? pivots + (ptrdiff_t)i * n : nullptr);
         }
     });
 }
 
 template <class T>
-int getrs(Call call, int operation, int n, int columns, const T* const* a, int lda, const int* pivots, T* const* b,
-          int ldb, int* info, int count) {
+int getrs(const char* name, Handle* handle, int operation, int n, int columns, const T* const* a, int lda,
+          const int* pivots, T* const* b, int ldb, int* info, int count) {
+    Call call(name, handle);
     call.expect(info);
     if (call.answer()) return call.answer();
     // The place of the first parameter that is wrong, as cuBLAS and LAPACK count them.
@@ -117,14 +146,18 @@ int getrs(Call call, int operation, int n, int columns, const T* const* a, int l
                                                      : 0;
     call.expect(!*info);
     if (call.answer() || !n || !columns || !count) return call.answer();
-    call.reads(Vector{a, count}).reads(Vector{b, count});
-    if (pivots) call.reads(Matrix{pivots, n, count, n});
+    call.reads(Vector<const T* const>{a, count, 1});
+    call.reads(Vector<T* const>{b, count, 1});
+    if (pivots) call.reads(Matrix<const int>{pivots, n, count, n});
     return call.run([=] {
         for (int i = 0; i < count; ++i) {
             const Matrix<const T> matrix = square(a[i], n, lda);
             const Matrix<T> right{b[i], n, columns, ldb};
             const int* own = pivots ? pivots + (ptrdiff_t)i * n : nullptr;
-            if (!touch(Ranges().reads(matrix).writes(right))) return;
+            Ranges found;
+            found.reads(matrix);
+            found.writes(right);
+            if (!touch(found.list())) return;
             for (int j = 0; are_rows(own, n) && j < columns; ++j)
                 solve_factorised(matrix, own, operation, [&](int r) -> T& { return right(r, j); });
         }
@@ -132,17 +165,24 @@ int getrs(Call call, int operation, int n, int columns, const T* const* a, int l
 }
 
 template <class T>
-int getri(Call call, int n, const T* const* a, int lda, const int* pivots, T* const* c, int ldc, int* info, int count) {
+int getri(const char* name, Handle* handle, int n, const T* const* a, int lda, const int* pivots, T* const* c, int ldc,
+          int* info, int count) {
+    Call call(name, handle);
     call.expect(square<T>(nullptr, n, lda)).expect(square<T>(nullptr, n, ldc)).expect(count >= 0);
     if (call.answer() || !n || !count) return call.answer();
-    call.reads(Vector{a, count}).reads(Vector{c, count}).writes(Vector{info, count});
-    if (pivots) call.reads(Matrix{pivots, n, count, n});
+    call.reads(Vector<const T* const>{a, count, 1});
+    call.reads(Vector<T* const>{c, count, 1});
+    if (pivots) call.reads(Matrix<const int>{pivots, n, count, n});
+    call.writes(Vector<int>{info, count, 1});
     return call.run([=] {
         for (int i = 0; i < count; ++i) {
             const Matrix<const T> matrix = square(a[i], n, lda);
             const Matrix<T> inverse = square(c[i], n, ldc);
             const int* own = pivots ? pivots + (ptrdiff_t)i * n : nullptr;
-            if (!touch(Ranges().reads(matrix).writes(inverse))) return;
+            Ranges found;
+            found.reads(matrix);
+            found.writes(inverse);
+            if (!touch(found.list())) return;
             info[i] = 0;
             for (int k = n; k > 0; --k)
                 if (matrix(k - 1, k - 1) == T(0)) info[i] = k;
@@ -155,12 +195,15 @@ int getri(Call call, int n, const T* const* a, int lda, const int* pivots, T* co
 }
 
 // One triangle of a matrix, from its columns without gaps or to them.
-template <class T> int pack(Call call, int fill, T* packed, Matrix<T> matrix, bool packs) {
-    const int n = matrix.rows;
+template <class T>
+int pack(const char* name, Handle* handle, int fill, int n, T* packed, T* matrix_at, int line, bool packs) {
+    Call call(name, handle);
+    const Matrix<T> matrix = square(matrix_at, n, line);
     call.expect(fill == lower || fill == upper).expect(matrix);
     if (call.answer() || !n) return call.answer();
-    const Vector all{packed, (ptrdiff_t)n * (n + 1) / 2};
-    (packs ? call.writes(all) : call.reads(all)).triangle(matrix, fill, !packs);
+    const Vector<T> all{packed, (ptrdiff_t)n * (n + 1) / 2, 1};
+    packs ? (void)call.writes(all) : call.reads(all);
+    call.triangle(matrix, fill, !packs);
     return call.run([=] {
         T* next = packed;
         for (int j = 0; j < n; ++j)
@@ -177,47 +220,39 @@ using namespace lucid_simulator;
 #define DEFINE(X, T)                                                                                                  \
     LUCID_CUDA int cublas##X##trsm_v2(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,      \
                                       const T* alpha, const T* a, int lda, T* b, int ldb) {                           \
-        return trsm({"cublas" #X "trsm", handle},                                                                     \
-                    {side, fill, trans, diagonal, square(a, side == at_left ? m : n, lda), {b, m, n, ldb}}, alpha);   \
+        return trsm("cublas" #X "trsm", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb);            \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##trsmBatched(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,  \
                                           const T* alpha, const T* const* a, int lda, T* const* b, int ldb,           \
                                           int count) {                                                                \
-        return trsm_each({"cublas" #X "trsmBatched", handle},                                                         \
-                         {side,                                                                                       \
-                          fill,                                                                                       \
-                          trans,                                                                                      \
-                          diagonal,                                                                                   \
-                          square<const T>(nullptr, side == at_left ? m : n, lda),                                     \
-                          {nullptr, m, n, ldb}},                                                                      \
-                         alpha, a, b, count);                                                                         \
+        return trsm_each("cublas" #X "trsmBatched", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb, \
+                         count);                                                                                      \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##syrk_v2(Handle* handle, int fill, int trans, int n, int k, const T* alpha, const T* a,  \
                                       int lda, const T* beta, T* c, int ldc) {                                        \
-        return syrk({"cublas" #X "syrk", handle}, fill, trans, k, alpha, stored(a, trans, n, k, lda), beta,           \
-                    square(c, n, ldc));                                                                               \
+        return syrk("cublas" #X "syrk", handle, fill, trans, n, k, alpha, a, lda, beta, c, ldc);                      \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getrfBatched(Handle* handle, int n, T* const* a, int lda, int* pivots, int* info,       \
                                            int count) {                                                               \
-        return getrf({"cublas" #X "getrfBatched", handle}, n, a, lda, pivots, info, count);                           \
+        return getrf("cublas" #X "getrfBatched", handle, n, a, lda, pivots, info, count);                             \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getrsBatched(Handle* handle, int trans, int n, int columns, const T* const* a, int lda, \
                                            const int* pivots, T* const* b, int ldb, int* info, int count) {           \
-        return getrs({"cublas" #X "getrsBatched", handle}, trans, n, columns, a, lda, pivots, b, ldb, info, count);   \
+        return getrs("cublas" #X "getrsBatched", handle, trans, n, columns, a, lda, pivots, b, ldb, info, count);     \
     }                                                                                                                 \
     LUCID_CUDA int cublas##X##getriBatched(Handle* handle, int n, const T* const* a, int lda, const int* pivots,      \
                                            T* const* c, int ldc, int* info, int count) {                              \
-        return getri({"cublas" #X "getriBatched", handle}, n, a, lda, pivots, c, ldc, info, count);                   \
+        return getri("cublas" #X "getriBatched", handle, n, a, lda, pivots, c, ldc, info, count);                     \
     }
 LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE
 
 #define DEFINE(X, T)                                                                                   \
     LUCID_CUDA int cublas##X##tpttr(Handle* handle, int fill, int n, const T* packed, T* a, int lda) { \
-        return pack({"cublas" #X "tpttr", handle}, fill, (T*)packed, square(a, n, lda), false);        \
+        return pack("cublas" #X "tpttr", handle, fill, n, (T*)packed, a, lda, false);                  \
     }                                                                                                  \
     LUCID_CUDA int cublas##X##trttp(Handle* handle, int fill, int n, const T* a, int lda, T* packed) { \
-        return pack({"cublas" #X "trttp", handle}, fill, packed, square((T*)a, n, lda), true);         \
+        return pack("cublas" #X "trttp", handle, fill, n, packed, (T*)a, lda, true);                   \
     }
 LUCID_REAL_TYPES(DEFINE)
 #undef DEFINE

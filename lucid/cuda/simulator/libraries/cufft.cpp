@@ -17,8 +17,15 @@ using Numbers = std::vector<Number>;
 using Index = long long;
 
 // Of cufft.h.
-constexpr int success = 0, invalid_plan = 1, invalid_type = 3, invalid_value = 4, exec_failed = 6, invalid_size = 8,
-              not_implemented = 14;
+enum Answer {
+    success = 0,
+    invalid_plan = 1,
+    invalid_type = 3,
+    invalid_value = 4,
+    exec_failed = 6,
+    invalid_size = 8,
+    not_implemented = 14
+};
 enum Type { R2C = 0x2a, C2R = 0x2c, C2C = 0x29, D2Z = 0x6a, Z2D = 0x6c, Z2Z = 0x69 };
 constexpr int forward = -1, inverse = 1, most_dimensions = 3;
 
@@ -86,14 +93,13 @@ Numbers transformed(const Numbers& x, int sign) {
 
 using Sizes = std::array<Index, most_dimensions>;
 
-Index flat(const Sizes& sizes, const Sizes& place) { return (place[0] * sizes[1] + place[1]) * sizes[2] + place[2]; }
-
 // Where element (i, j, k) of a transform lies, counted in elements.
 struct Layout {
     Sizes embedded;
     Index stride, distance;
     Index at(Index transform, const Sizes& place) const {
-        return transform * distance + flat(embedded, place) * stride;
+        const auto [i, j, k] = place;
+        return transform * distance + ((i * embedded[1] + j) * embedded[2] + k) * stride;
     }
 };
 
@@ -113,7 +119,7 @@ std::map<int, Plan> plans;
 template <class Change> int with_plan(int handle, Change change) {
     std::lock_guard<std::mutex> guard(lock);
     const auto found = plans.find(handle);
-    return found == plans.end() ? invalid_plan : change(found->second);
+    return found == plans.end() ? (int)invalid_plan : change(found->second);
 }
 
 template <class F> void each(const Sizes& sizes, F function) {
@@ -121,6 +127,8 @@ template <class F> void each(const Sizes& sizes, F function) {
         for (Index j = 0; j < sizes[1]; ++j)
             for (Index k = 0; k < sizes[2]; ++k) function(Sizes{i, j, k});
 }
+
+Index flat(const Sizes& sizes, const Sizes& place) { return (place[0] * sizes[1] + place[1]) * sizes[2] + place[2]; }
 
 void transform_along(int dimension, Numbers& x, const Sizes& sizes, int sign) {
     Sizes first = sizes, step{};
@@ -148,7 +156,8 @@ Numbers whole(const Numbers& half, const Sizes& read, const Sizes& sizes) {
 
 template <class R> void store(R& out, Number x) { out = (R)x.real; }
 template <class R> void store(Complex<R>& out, Number x) { out = {(R)x.real, (R)x.imaginary}; }
-template <class T> Number load(T x) { return {(double)real_part(x), (double)imaginary_part(x)}; }
+template <class R> Number load(R x) { return {(double)x}; }
+template <class R> Number load(Complex<R> x) { return {(double)x.real, (double)x.imaginary}; }
 
 template <class In, class Out> void transform(const Plan& plan, In* in, Out* out, int sign) {
     constexpr bool to_real = !is_complex<Out>;

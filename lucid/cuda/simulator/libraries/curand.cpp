@@ -12,7 +12,13 @@ namespace {
 using namespace lucid_simulator;
 
 // Of curand.h.
-enum Answer { success = 0, not_initialized = 101, type_error = 103, out_of_range = 104, launch_failure = 201 };
+enum Answer {
+    success = 0,
+    not_initialized = 101,
+    type_error = 103,
+    out_of_range = 104,
+    launch_failure = 201,
+};
 constexpr int first_pseudo = 100, first_quasi = 200;
 
 using Engine = std::mt19937_64;
@@ -100,14 +106,20 @@ LUCID_CUDA int curandGenerateUniform(Generator* generator, float* out, size_t co
 LUCID_CUDA int curandGenerateUniformDouble(Generator* generator, double* out, size_t count) {
     return generate("curandGenerateUniformDouble", generator, out, count, uniform);
 }
-#define LUCID_NORMAL(NAME, T, OF_LOGARITHM)                                                \
-    LUCID_CUDA int NAME(Generator* generator, T* out, size_t count, T mean, T deviation) { \
-        return normal(#NAME, generator, out, count, mean, deviation, OF_LOGARITHM);        \
-    }
-LUCID_NORMAL(curandGenerateNormal, float, false)
-LUCID_NORMAL(curandGenerateNormalDouble, double, false)
-LUCID_NORMAL(curandGenerateLogNormal, float, true)
-LUCID_NORMAL(curandGenerateLogNormalDouble, double, true)
+LUCID_CUDA int curandGenerateNormal(Generator* generator, float* out, size_t count, float mean, float deviation) {
+    return normal("curandGenerateNormal", generator, out, count, mean, deviation, false);
+}
+LUCID_CUDA int curandGenerateNormalDouble(Generator* generator, double* out, size_t count, double mean,
+                                          double deviation) {
+    return normal("curandGenerateNormalDouble", generator, out, count, mean, deviation, false);
+}
+LUCID_CUDA int curandGenerateLogNormal(Generator* generator, float* out, size_t count, float mean, float deviation) {
+    return normal("curandGenerateLogNormal", generator, out, count, mean, deviation, true);
+}
+LUCID_CUDA int curandGenerateLogNormalDouble(Generator* generator, double* out, size_t count, double mean,
+                                             double deviation) {
+    return normal("curandGenerateLogNormalDouble", generator, out, count, mean, deviation, true);
+}
 LUCID_CUDA int curandGeneratePoisson(Generator* generator, unsigned* out, size_t count, double mean) {
     if (!(mean > 0)) return out_of_range;
     return generate(

@@ -4,27 +4,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "libraries/calls.h"
 
 namespace lucid_simulator {
 
+template <class T> T real_part(T x) { return x; }
+template <class R> R real_part(Complex<R> x) { return x.real; }
+template <class T> T imaginary_part(T) { return 0; }
+template <class R> R imaginary_part(Complex<R> x) { return x.imaginary; }
 template <class T> Real<T> size_of(T x) { return std::hypot(real_part(x), imaginary_part(x)); }
 template <class T> T times(T x, Real<T> factor) { return x * T(factor); }
-
-// Of a column.
-template <class T> Real<T> length(const Matrix<T>& x, int j, int first_row = 0) {
-    Real<T> size = 0;
-    for (int i = first_row; i < x.rows; ++i) size = std::hypot(size, size_of(x(i, j)));
-    return size;
-}
-// The product of a column's conjugates and another's elements.
-template <class T> T product_of(const Matrix<T>& x, int p, int q) {
-    T sum = 0;
-    for (int i = 0; i < x.rows; ++i) sum = sum + conjugate(x(i, p)) * x(i, q);
-    return sum;
-}
 
 template <class T> constexpr Real<T> not_a_number = std::numeric_limits<Real<T>>::quiet_NaN();
 
@@ -62,7 +54,8 @@ template <class T> void reflect(const Matrix<const T>& vectors, int k, T factor,
 template <class T> void reflections(const Matrix<T>& a, T* tau) {
     const Matrix<const T> vectors{a.data, a.rows, a.columns, a.line};
     for (int k = 0; k < std::min(a.rows, a.columns); ++k) {
-        const Real<T> rest = length(a, k, k + 1);
+        Real<T> rest = 0;
+        for (int i = k + 1; i < a.rows; ++i) rest = std::hypot(rest, size_of(a(i, k)));
         const T top = a(k, k);
         tau[k] = 0;
         if (rest == 0 && imaginary_part(top) == 0) continue;
@@ -79,7 +72,8 @@ template <class T> void multiply_reflections(const Matrix<T>& a, int count, cons
     std::vector<T> kept;
     for (int j = 0; j < count; ++j)
         for (int i = 0; i < a.rows; ++i) kept.push_back(a(i, j));
-    assign(a, [](int i, int j) { return T(i == j); });
+    for (int j = 0; j < a.columns; ++j)
+        for (int i = 0; i < a.rows; ++i) a(i, j) = T(i == j);
     const Matrix<const T> vectors{kept.data(), a.rows, count, a.rows};
     for (int k = count - 1; k >= 0; --k) reflect(vectors, k, tau[k], a, 0);
 }
@@ -97,17 +91,18 @@ template <class T> struct Rotation {
         cosine = 1 / std::hypot(Real<T>(1), tangent);
         sine = cosine * tangent;
     }
-    void turn(const Matrix<T>& x, int p, int q) const { turn(x.rows, &x(0, p), &x(0, q), 1, phase); }
-    void turn_rows(const Matrix<T>& x, int p, int q) const {
-        turn(x.columns, &x(p, 0), &x(q, 0), x.line, conjugate(phase));
+    void turn(const Matrix<T>& x, int p, int q) const {
+        for (int i = 0; i < x.rows; ++i) {
+            const T one = x(i, p), other = x(i, q) * phase;
+            x(i, p) = times(one, cosine) - times(other, sine);
+            x(i, q) = times(one, sine) + times(other, cosine);
+        }
     }
-
- private:
-    void turn(int count, T* first, T* second, ptrdiff_t step, T phase) const {
-        for (int i = 0; i < count; ++i, first += step, second += step) {
-            const T one = *first, other = *second * phase;
-            *first = times(one, cosine) - times(other, sine);
-            *second = times(one, sine) + times(other, cosine);
+    void turn_rows(const Matrix<T>& x, int p, int q) const {
+        for (int j = 0; j < x.columns; ++j) {
+            const T one = x(p, j), other = x(q, j) * conjugate(phase);
+            x(p, j) = times(one, cosine) - times(other, sine);
+            x(q, j) = times(one, sine) + times(other, cosine);
         }
     }
 };
@@ -115,9 +110,9 @@ template <class T> struct Rotation {
 constexpr int most_sweeps = 60;
 
 template <class T> Matrix<T> identity(std::vector<T>& memory, int n) {
-    memory.resize((size_t)n * n);
-    const Matrix<T> made{memory.data(), n, n, n};
-    return assign(made, [](int i, int j) { return T(i == j); }), made;
+    memory.assign((size_t)n * n, T(0));
+    for (int i = 0; i < n; ++i) memory[(size_t)i * n + i] = T(1);
+    return {memory.data(), n, n, n};
 }
 
 // The eigenvalues of a Hermitian matrix in ascending order, of which one triangle is read; `vectors` gets their
@@ -147,7 +142,9 @@ template <class T> int hermitian(const Matrix<T>& a, int fill, Real<T>* values, 
                 rotation.turn(v, p, q);
             }
     }
-    const auto order = order_of(n, [&](int i, int j) { return real_part(x(i, i)) < real_part(x(j, j)); });
+    std::vector<int> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int i, int j) { return real_part(x(i, i)) < real_part(x(j, j)); });
     vectors.clear();
     for (int j = 0; j < n; ++j) {
         values[j] = real_part(x(order[j], order[j]));
@@ -163,10 +160,12 @@ template <class T> void complete(const Matrix<T>& u, int count) {
         Real<T> size = 0;
         for (int pass = 0; pass < 2; ++pass) {  // the second takes what rounding left in the first
             for (int k = 0; k < j; ++k) {
-                const T along = product_of(u, k, j);
+                T along = 0;
+                for (int i = 0; i < u.rows; ++i) along = along + conjugate(u(i, k)) * u(i, j);
                 for (int i = 0; i < u.rows; ++i) u(i, j) = u(i, j) - u(i, k) * along;
             }
-            size = length(u, j);
+            size = 0;
+            for (int i = 0; i < u.rows; ++i) size = std::hypot(size, size_of(u(i, j)));
             // nearly within the others: the next unit vector is farther away
             if (size * size * (2 * u.rows) < 1) break;
             for (int i = 0; i < u.rows; ++i) u(i, j) = times(u(i, j), 1 / size);
@@ -184,12 +183,15 @@ template <class T> struct Singular {
     template <class At> Singular(int rows, int columns, const At& at) : u((size_t)rows * rows), values(columns) {
         std::vector<T> memory((size_t)rows * columns), turned;
         const Matrix<T> x{memory.data(), rows, columns, rows}, w = identity(turned, columns);
-        assign(x, at);
+        for (int j = 0; j < columns; ++j)
+            for (int i = 0; i < rows; ++i) x(i, j) = at(i, j);
         const int scale = scaled(x);
         turn(x, w);
+        std::vector<int> order(columns);
+        std::iota(order.begin(), order.end(), 0);
         std::vector<Real<T>> sizes(columns);
         for (int j = 0; j < columns; ++j) sizes[j] = length(x, j);
-        const auto order = order_of(columns, [&](int i, int j) { return sizes[i] > sizes[j]; });
+        std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return sizes[i] > sizes[j]; });
         const Matrix<T> out{u.data(), rows, rows, rows};
         int rank = 0;
         for (int j = 0; j < columns; ++j) {
@@ -215,8 +217,14 @@ template <class T> struct Singular {
             for (int i = 0; i < x.rows; ++i) largest = std::max(largest, size_of(x(i, j)));
         if (!(largest > 0 && std::isfinite(largest))) return 0;
         const int scale = std::clamp(std::ilogb(largest), -120, 120);
-        assign(x, [&](int i, int j) { return times(x(i, j), std::ldexp(Real<T>(1), -scale)); });
+        for (int j = 0; j < x.columns; ++j)
+            for (int i = 0; i < x.rows; ++i) x(i, j) = times(x(i, j), std::ldexp(Real<T>(1), -scale));
         return scale;
+    }
+    static Real<T> length(const Matrix<T>& x, int j) {
+        Real<T> size = 0;
+        for (int i = 0; i < x.rows; ++i) size = std::hypot(size, size_of(x(i, j)));
+        return size;
     }
     // Makes all columns of x orthogonal to each other, and turns those of w likewise.
     void turn(const Matrix<T>& x, const Matrix<T>& w) {
@@ -231,7 +239,8 @@ template <class T> struct Singular {
                     const Real<T> first = length(x, p), second = length(x, q);
                     // what rounding left of a column of zeros has any direction
                     if (std::min(first, second) <= limit * total) continue;
-                    const T along = product_of(x, p, q);
+                    T along = 0;
+                    for (int i = 0; i < x.rows; ++i) along = along + conjugate(x(i, p)) * x(i, q);
                     if (size_of(along) <= limit * first * second * x.rows) continue;
                     ++left;
                     const Rotation<T> rotation(along, first * first, second * second);

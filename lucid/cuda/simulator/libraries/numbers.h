@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace lucid_simulator {
 
@@ -66,12 +67,8 @@ template <class T> void narrow(T& out, T x) { out = x; }
 template <class T> T conjugate(T x) { return x; }
 template <class R> Complex<R> conjugate(Complex<R> x) { return {x.real, -x.imaginary}; }
 
-template <class T> T real_part(T x) { return x; }
-template <class R> R real_part(Complex<R> x) { return x.real; }
-template <class T> T imaginary_part(T) { return 0; }
-template <class R> R imaginary_part(Complex<R> x) { return x.imaginary; }
-
 // The size by which BLAS compares complex numbers, and sums them in asum.
-template <class T> Real<T> magnitude(T x) { return std::fabs(real_part(x)) + std::fabs(imaginary_part(x)); }
+template <class T> T magnitude(T x) { return std::fabs(x); }
+template <class R> R magnitude(Complex<R> x) { return std::fabs(x.real) + std::fabs(x.imaginary); }
 
 }  // namespace lucid_simulator

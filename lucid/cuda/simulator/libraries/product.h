@@ -72,8 +72,10 @@ template <class A> class Block {
             for (int p = 0; p < terms; ++p, out += tall<R> * parts)
                 for (int r = 0; r < tall<R>; ++r) {
                     const A x = i + r < rows ? left(first + i + r, begin + p) : A(0);
-                    out[r] = real_part(x);
-                    if constexpr (parts == 2) out[tall<R> + r] = imaginary_part(x);
+                    if constexpr (parts == 2)
+                        out[r] = x.real, out[tall<R> + r] = x.imaginary;
+                    else
+                        out[r] = x;
                 }
     }
 
@@ -86,10 +88,12 @@ template <class A> class Block {
                 for (int c = 0; c < wide; ++c) {
                     const A x = j + c < columns ? right(begin + p, first + j + c) : A(0);
                     R* out = &rights[0][place + c];
-                    out[0] = real_part(x);
                     if constexpr (parts == 2) {
                         R* other = &rights[1][place + c];
-                        out[wide] = -x.imaginary, other[0] = x.imaginary, other[wide] = x.real;
+                        out[0] = x.real, out[wide] = -x.imaginary;
+                        other[0] = x.imaginary, other[wide] = x.real;
+                    } else {
+                        out[0] = x;
                     }
                 }
     }

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "libraries/numbers.h"
@@ -27,17 +26,40 @@ template <class R> bool is_less(Complex<R> a, Complex<R> b) {
     return left % 2 == 0 && a.imaginary < b.imaginary;
 }
 
-// By their numbers in cupy/type_dispatcher.cuh.
-using Types = std::tuple<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t, Half, float, double,
-                         Complex<float>, Complex<double>, bool>;
-// Calls run with a zero of the type that has that number.
-template <size_t first = 0, class Run> void with_type(size_t number, const Run& run) {
-    if constexpr (first == std::tuple_size_v<Types>)
-        throw std::runtime_error("Unsupported dtype ID");
-    else if (number == first)
-        run(std::tuple_element_t<first, Types>());
-    else
-        with_type<first + 1>(number, run);
+// Calls run with a null pointer of the type that has that number in cupy/type_dispatcher.cuh.
+template <class Run> void with_type(int number, const Run& run) {
+    switch (number) {
+        case 0:
+            return run((int8_t*)nullptr);
+        case 1:
+            return run((uint8_t*)nullptr);
+        case 2:
+            return run((int16_t*)nullptr);
+        case 3:
+            return run((uint16_t*)nullptr);
+        case 4:
+            return run((int32_t*)nullptr);
+        case 5:
+            return run((uint32_t*)nullptr);
+        case 6:
+            return run((int64_t*)nullptr);
+        case 7:
+            return run((uint64_t*)nullptr);
+        case 8:
+            return run((Half*)nullptr);
+        case 9:
+            return run((float*)nullptr);
+        case 10:
+            return run((double*)nullptr);
+        case 11:
+            return run((Complex<float>*)nullptr);
+        case 12:
+            return run((Complex<double>*)nullptr);
+        case 13:
+            return run((bool*)nullptr);
+        default:
+            throw std::runtime_error("Unsupported dtype ID");
+    }
 }
 
 template <class T> constexpr auto in_order = [](T a, T b) { return is_less(a, b); };
@@ -77,8 +99,8 @@ struct Rows {
 
 void thrust_sort(int type, void* data, size_t* keys, const std::vector<ptrdiff_t>& shape, intptr_t stream,
                  void* /*memory*/) {
-    with_type(type, [&](auto zero) {
-        using T = decltype(zero);
+    with_type(type, [&](auto* null) {
+        using T = std::remove_pointer_t<decltype(null)>;
         T* values = (T*)data;
         const Rows rows(shape);
         std::vector<Touched> touched{range(values, rows.size, true)};
@@ -94,8 +116,8 @@ void thrust_sort(int type, void* data, size_t* keys, const std::vector<ptrdiff_t
 // The elements are sorted with the indices.
 void thrust_argsort(int type, size_t* indices, void* data, void* keys, const std::vector<ptrdiff_t>& shape,
                     intptr_t stream, void* /*memory*/) {
-    with_type(type, [&](auto zero) {
-        using T = decltype(zero);
+    with_type(type, [&](auto* null) {
+        using T = std::remove_pointer_t<decltype(null)>;
         T* values = (T*)data;
         const Rows rows(shape);
         std::vector<Touched> touched{range(indices, rows.size, true), range(values, rows.size, true)};
@@ -116,8 +138,8 @@ void thrust_argsort(int type, size_t* indices, void* data, void* keys, const std
 // By the last of the keys, and by the ones before where that is equal.
 void thrust_lexsort(int type, size_t* indices, void* keys, size_t count, size_t length, intptr_t stream,
                     void* /*memory*/) {
-    with_type(type, [&](auto zero) {
-        using T = decltype(zero);
+    with_type(type, [&](auto* null) {
+        using T = std::remove_pointer_t<decltype(null)>;
         const T* values = (const T*)keys;
         queue(stream, "thrust::stable_sort", {range(indices, length, true), range(values, count * length, false)}, [=] {
             std::iota(indices, indices + length, 0);

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 from contextlib import suppress
 from functools import cache
+from struct import Struct, unpack_from
 from typing import TYPE_CHECKING, NamedTuple
 
 from lucid.cuda.cache import keep, read
-from lucid.cuda.simulator import elf
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -23,7 +24,7 @@ Symbol = tuple[int, int, bytes]
 # Before what g++ reads as a variable of the device: a section of its own, which device.h defines.
 _MARK = "LUCID_VARIABLE"
 # Patterns that match to the end of a text what is never closed in it, so that none is sought there once more.
-NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
 _DEFINITION = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<of>\([^)\n]*\))?(?P<body>(?:.*\\\n)*.*)", re.MULTILINE
 )
@@ -41,6 +42,11 @@ _NONE = re.compile(r"\b(?:operator|typedef|using|__(?:shared|constant)__|DYN_SHA
 _CONSTANT = re.compile(r"\bconst(?:expr)?\b")
 _LINE = re.compile(r"(.*?) *\|([0-9a-f]+)\|[^|]*\|[^|]*\|([0-9a-f]+)\|[^|]*\|(\S+)$", re.MULTILINE)
 _PLAIN = frozenset({".data", ".bss"})
+# Of ELF's file format: a section's name, kind, offset, size and the section that it refers to; a symbol's name and
+# section.
+_SECTION = Struct("II16xQQI20x")
+_SYMBOL = Struct("I2xH16x")
+_SYMBOLS = 2
 # In the names, as they stand there, of what `symbols` tells of.
 _OURS = re.compile(rb"lucid_source|_GLOBAL__N_|lucid_shared_")
 _SOURCE = "lucid_source::"
@@ -56,7 +62,7 @@ def marked(text: str) -> str:
     """
     if "__device__" not in text and "static" not in text:
         return text
-    code = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    code = _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     definitions = [match for match in _DEFINITION.finditer(code) if "__device__" in match["body"]]
     names = {"__device__", *(match["name"] for match in definitions if not match["of"])}
     defined = {match.start("name") for match in definitions}
@@ -125,13 +131,26 @@ def _variables(library: Path) -> list[tuple[str, str, str, str]]:
 
 def _has_variables(library: bytes) -> bool:
     """Whether a library has one of a source: few have, and nm takes a third of the time of building a small one."""
-    names = elf.section_names(library)
+    begin: int
+    count: int
+    of_names: int
+    (begin,), (count, of_names) = unpack_from("Q", library, 0x28), unpack_from("HH", library, 0x3C)
+    sections: list[tuple[int, ...]] = [_SECTION.unpack_from(library, begin + _SECTION.size * k) for k in range(count)]
+    names = [_name(library, sections[of_names][2] + section[0]) for section in sections]
     if any(name.startswith(b"lucid_") for name in names):
         return True
-    plain = {number for number, name in enumerate(names) if name.decode() in _PLAIN}
-    return any(
-        section in plain and _OURS.search(elf.text(library, name)) for name, _, section, _ in elf.symbols(library)
-    )
+    plain = {k for k, name in enumerate(names) if name.decode() in _PLAIN}
+    for _, kind, offset, length, linked in sections:
+        if kind == _SYMBOLS:
+            table: Iterator[tuple[int, int]] = _SYMBOL.iter_unpack(library[offset : offset + length])
+            for name, section in table:
+                if section in plain and _OURS.search(_name(library, sections[linked][2] + name)):
+                    return True
+    return False
+
+
+def _name(library: bytes, offset: int) -> bytes:
+    return library[offset : library.index(0, offset)]
 
 
 @cache

@@ -519,19 +519,6 @@ def test_overloads_beside_those_of_cuda(source):
     assert x.get().tolist() == [1.0, 4.0, 3.0 if "double min" in source else 2.0]
 
 
-def test_functions_named_like_parts_of_headers():
-    """A function of the source's can be handed on, whatever lucid's own headers call by its name."""
-    cupy = gpu.cupy()
-    names = ("count", "places", "products", "part", "length")
-    functions = "".join(f"__device__ float {name}(float x) {{ return x + {i}; }}" for i, name in enumerate(names))
-    calls = "".join(f"x[{i}] = applied({name}, 10.0f);" for i, name in enumerate(names))
-    source = f"""template <class F> __device__ float applied(F f, float x) {{ return f(x); }}
-    {functions} extern "C" __global__ void f(float* x) {{ {calls} }}"""
-    x = cupy.zeros(len(names), "float32")
-    cupy.RawKernel(source, "f")((1,), (1,), (x,))
-    assert x.get().tolist() == [10.0, 11.0, 12.0, 13.0, 14.0]
-
-
 def test_names_of_members_are_free():
     """Constructors and members may have names that types, variables and namespaces of the source have, too."""
     cupy = gpu.cupy()

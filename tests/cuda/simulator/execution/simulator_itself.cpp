@@ -2,11 +2,12 @@
 // with a call of the runtime before each access. Exit status 0: all came out as they should.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "execution/launch.h"
+#include "execution/runtime.h"
 
 using namespace lucid_simulator;
 
@@ -19,6 +20,9 @@ void lucid_divide(uintptr_t begin);
 void lucid_hand_out(uintptr_t begin, size_t size);
 void lucid_take_back(uintptr_t begin);
 void lucid_load(const Unit* loaded, const char* path, unsigned count, const size_t* offsets, const char** names);
+int lucid_launch(const Instance*, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                 unsigned shared, void*, void**, void** extra);
+const char* lucid_report();
 void lucid_set_seed(unsigned long long value);
 void __tsan_read4(uintptr_t address);
 void __tsan_write4(uintptr_t address);
@@ -90,48 +94,50 @@ const Unit unit = {instances, 5, nullptr, nullptr};
 
 void expect(bool right, const std::string& what) {
     if (right) return;
-    fprintf(stderr, "%s; report: %s\n", what.c_str(), report_of_launch.c_str());
+    fprintf(stderr, "%s; report: %s\n", what.c_str(), lucid_report());
     exit(1);
 }
 
-int run_kernel(int number, unsigned grid, unsigned block, int* x, int n, unsigned bytes = 0) {
+int launch(int number, unsigned grid, unsigned block, int* x, int n, unsigned bytes = 0) {
     Parameters parameters = {x, n};
-    return run_launch(&instances[number], grid, block, bytes, (const unsigned char*)&parameters);
+    size_t size = sizeof parameters;
+    void* extra[] = {(void*)1, &parameters, (void*)2, &size, nullptr};
+    return lucid_launch(&instances[number], grid, 1, 1, block, 1, 1, bytes, nullptr, nullptr, extra);
 }
 
-bool refused(int code, const char* word) { return code && report_of_launch.find(word) != std::string::npos; }
+bool refused(int code, const char* word) { return code && strstr(lucid_report(), word); }
 
 void run(unsigned long long seed) {
     lucid_set_seed(seed);
     int* x;
     expect(cudaMalloc((void**)&x, 1000 * sizeof(int)) == 0, "malloc");
     for (int i = 0; i < 1000; ++i) x[i] = i;
-    expect(run_kernel(0, 8, 128, x, 1000) == 0 && x[999] == 1998, "add");
+    expect(launch(0, 8, 128, x, 1000) == 0 && x[999] == 1998, "add");
     for (unsigned bytes : {0u, 256u, 4096u}) {
         for (int i = 0; i < 64; ++i) x[i] = i;
-        expect(run_kernel(1, 1, 64, x, bytes != 0, bytes) == 0, "reverse");
+        expect(launch(1, 1, 64, x, bytes != 0, bytes) == 0, "reverse");
         for (int i = 0; i < 64; ++i) expect(x[i] == 63 - (i ^ 1), "reversed");
-        expect(refused(run_kernel(2, 3, 64, x, bytes != 0, bytes), "race on"), "race");
+        expect(refused(launch(2, 3, 64, x, bytes != 0, bytes), "race on"), "race");
     }
-    expect(refused(run_kernel(1, 1, 128, x, 0), "out-of-range"), "beyond the shared variable");
-    expect(refused(run_kernel(3, 2, 96, x, 1000), "over the end of"), "over the end");
-    expect(run_kernel(3, 2, 96, x, 998) == 0, "up to the end");
-    expect(refused(run_kernel(4, 1, 64, x, 0), "deadlock"), "deadlock");
-    expect(refused(run_kernel(0, 1, 1025, x, 0), "at most 1,024"), "too large a block");
-    expect(run_kernel(1, 5, 64, x, 0) == 0, "after errors");
+    expect(refused(launch(1, 1, 128, x, 0), "out-of-range"), "beyond the shared variable");
+    expect(refused(launch(3, 2, 96, x, 1000), "over the end of"), "over the end");
+    expect(launch(3, 2, 96, x, 998) == 0, "up to the end");
+    expect(refused(launch(4, 1, 64, x, 0), "deadlock"), "deadlock");
+    expect(refused(launch(0, 1, 1025, x, 0), "at most 1,024"), "too large a block");
+    expect(launch(1, 5, 64, x, 0) == 0, "after errors");
     lucid_divide((uintptr_t)x);
-    expect(refused(run_kernel(0, 1, 32, x, 1), "out-of-range"), "between blocks");
+    expect(refused(launch(0, 1, 32, x, 1), "out-of-range"), "between blocks");
     lucid_hand_out((uintptr_t)x, 400);
     lucid_hand_out((uintptr_t)(x + 128), 400);
-    expect(x[0] == -1 && run_kernel(0, 1, 128, x, 100) == 0 && x[99] == 98, "a block");
-    expect(refused(run_kernel(0, 1, 128, x, 101), "just behind an allocation of 400"), "behind a block");
+    expect(x[0] == -1 && launch(0, 1, 128, x, 100) == 0 && x[99] == 98, "a block");
+    expect(refused(launch(0, 1, 128, x, 101), "just behind an allocation of 400"), "behind a block");
     lucid_take_back((uintptr_t)x);
-    expect(refused(run_kernel(0, 1, 32, x, 1), "out-of-range"), "after it was taken back");
+    expect(refused(launch(0, 1, 32, x, 1), "out-of-range"), "after it was taken back");
     expect(cudaFree(x) == 0 && cudaFree(x) != 0, "free");
-    expect(refused(run_kernel(0, 1, 32, x + 128, 1), "out-of-range"), "after free");
+    expect(refused(launch(0, 1, 32, x + 128, 1), "out-of-range"), "after free");
     std::vector<int> mine(64);
     expect(cudaHostRegister(mine.data(), 256, 0) == 0, "register");
-    expect(run_kernel(0, 1, 64, mine.data(), 64) == 0 && mine[63] == 63, "registered");
+    expect(launch(0, 1, 64, mine.data(), 64) == 0 && mine[63] == 63, "registered");
     expect(cudaHostUnregister(mine.data()) == 0 && cudaHostUnregister(mine.data()) != 0, "unregister");
 }
 

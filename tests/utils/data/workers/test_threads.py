@@ -42,21 +42,17 @@ def test_a_sample_that_raises(kind):
         assert (caught.value.batch, caught.value.indices) == (3, list(range(30, 40)))
         del caught
 
-
 class Unprintable(Exception):
-    """Of which no traceback can be made."""
-
-    @property
-    def __notes__(self):
-        raise LookupError("no notes")
+    def __str__(self):
+        raise LookupError("no text")
 
 
-def test_an_exception_of_which_no_traceback_can_be_made():
+def test_an_exception_that_cannot_be_shown():
     """The loop has the error of that; the thread goes on, so that nothing is waited for."""
     loader = DataLoader(
         Failing(functools.partial(fail, Unprintable), at=0, size=2), num_workers=1, worker="thread", timeout=PATIENCE
     )
-    with nothing_left(), pytest.raises(LookupError, match="no notes"):
+    with nothing_left(), pytest.raises(LookupError, match="no text"):
         next(iter(loader))
 
 

@@ -1,5 +1,7 @@
 // cudaMalloc and its like. What CuPy's pool hands out of an allocation is a block of its own: the pool tells of it by
 // lucid_hand_out and lucid_take_back, and from then on nothing may touch what lies between blocks.
+#include "host/memory/allocation.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -10,6 +12,8 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/extent.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -19,6 +23,9 @@ namespace lucid_simulator {
 namespace {
 
 constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
+constexpr size_t unit = 512;
+// What is at least so large begins as zeros, and takes the host's memory only where it is written to.
+constexpr size_t sparse = 1 << 27;
 
 // The driver's own.
 struct Pool {
@@ -56,17 +63,17 @@ int allocate(void** out, size_t size, int device, Pool* pool = nullptr, bool man
     if (!size) return success;
     std::lock_guard<std::mutex> guard(lock);
     if (device != of_host && held[device] + size > capacity()) return fail(no_memory);
-    const size_t whole = (size + unit_bytes - 1) / unit_bytes * unit_bytes + 2 * unit_bytes;
+    const size_t whole = (size + unit - 1) / unit * unit + 2 * unit;
     const bool maps = size >= sparse;
     void* storage =
         maps ? mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-             : aligned_alloc(unit_bytes, whole);
+             : aligned_alloc(unit, whole);
     if (!storage || storage == MAP_FAILED) return fail(no_memory);
     if (maps)
         madvise(storage, whole, MADV_NOHUGEPAGE);
     else if (executes())
         memset(storage, in_part() ? 0 : garbage, whole);
-    const uintptr_t begin = (uintptr_t)storage + unit_bytes;
+    const uintptr_t begin = (uintptr_t)storage + unit;
     chunks[begin] = {size, storage, maps ? whole : 0, device, pool, managed};
     held[device] += size;
     use_memory({begin, size, device});
@@ -104,6 +111,14 @@ void give_out_again(const Block& block) {
 
 }  // namespace
 
+void clear(uintptr_t begin, size_t size) {
+    if (size < sparse) return (void)memset((void*)begin, 0, size);
+    const uintptr_t first = (begin + 4095) / 4096 * 4096, last = (begin + size) / 4096 * 4096;
+    memset((void*)begin, 0, first - begin);
+    madvise((void*)first, last - first, MADV_DONTNEED);
+    memset((void*)last, 0, begin + size - last);
+}
+
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
@@ -137,9 +152,9 @@ LUCID_CUDA int cudaHostRegister(void* address, size_t size, unsigned) {
 }
 LUCID_CUDA int cudaHostUnregister(void* address) {
     if (const int code = check_unsafe("cudaHostUnregister")) return code;
-    const auto block = block_at((uintptr_t)address);
-    if (!block) return fail(invalid_value);
-    forget_host_memory(block->begin, block->size);
+    Block block;
+    if (!block_at((uintptr_t)address, &block)) return fail(invalid_value);
+    forget_host_memory(block.begin, block.size);
     return leave_memory((uintptr_t)address, 1) ? success : fail(invalid_value);
 }
 
@@ -155,14 +170,14 @@ LUCID_CUDA int cudaPointerGetAttributes(void* out, const void* address) {
         int type, device;
         const void *on_device, *on_host;
     };
-    const auto block = block_at((uintptr_t)address);
-    if (!block) return *(Attributes*)out = {0, -2, nullptr, address}, success;
-    if (block->device == of_host) return *(Attributes*)out = {1, current_device(), address, address}, success;
+    Block block;
+    if (!block_at((uintptr_t)address, &block)) return *(Attributes*)out = {0, -2, nullptr, address}, success;
+    if (block.device == of_host) return *(Attributes*)out = {1, current_device(), address, address}, success;
     std::lock_guard<std::mutex> guard(lock);
     const auto next = chunks.upper_bound((uintptr_t)address);
     const auto* chunk = next == chunks.begin() ? nullptr : &*std::prev(next);
     const bool managed = chunk && (uintptr_t)address - chunk->first < chunk->second.size && chunk->second.managed;
-    return *(Attributes*)out = {managed ? 3 : 2, block->device, address, managed ? address : nullptr}, success;
+    return *(Attributes*)out = {managed ? 3 : 2, block.device, address, managed ? address : nullptr}, success;
 }
 
 // ---- the driver's own pools: each allocation is an ordinary one ----
@@ -175,6 +190,7 @@ Pool* default_pool(int device) {
 }  // namespace
 
 LUCID_CUDA int cudaMallocFromPoolAsync(void** out, size_t size, Pool* pool, void* stream) {
+    if (const int code = check_stream(stream)) return code;
     if (const int code = check_uncapturable(stream, "cudaMallocAsync (the simulator's graphs have none)")) return code;
     if (const int code = allocate(out, size, pool->device, pool)) return code;
     std::lock_guard<std::mutex> guard(lock);
@@ -188,6 +204,7 @@ LUCID_CUDA int cudaMallocAsync(void** out, size_t size, void* stream) {
     return cudaMallocFromPoolAsync(out, size, default_pool(current_device()), stream);
 }
 LUCID_CUDA int cudaFreeAsync(void* address, void* stream) {
+    if (const int code = check_stream(stream)) return code;
     if (const int code = check_uncapturable(stream, "cudaFreeAsync (the simulator's graphs have none)")) return code;
     {
         std::lock_guard<std::mutex> guard(lock);
@@ -210,14 +227,21 @@ LUCID_CUDA int cudaMemPoolTrimTo(Pool* pool, size_t kept) {
     return success;
 }
 LUCID_CUDA int cudaMemPoolGetAttribute(const Pool* pool, int which, uint64_t* out) {
-    // by cudaMemPoolAttr
-    static const std::map<int, uint64_t Pool::*> sizes = {
-        {4, &Pool::threshold}, {5, &Pool::reserved}, {6, &Pool::most_reserved}, {7, &Pool::used}, {8, &Pool::most_used},
-    };
     std::lock_guard<std::mutex> guard(lock);
-    const auto found = sizes.find(which);
-    if (found == sizes.end()) return *(int*)out = 0, success;  // whether memory is used again, which tells nothing here
-    return *out = pool->*found->second, success;
+    switch (which) {
+        case 4:
+            return *out = pool->threshold, success;
+        case 5:
+            return *out = pool->reserved, success;
+        case 6:
+            return *out = pool->most_reserved, success;
+        case 7:
+            return *out = pool->used, success;
+        case 8:
+            return *out = pool->most_used, success;
+        default:
+            return *(int*)out = 0, success;  // whether memory is used again, which tells nothing here
+    }
 }
 LUCID_CUDA int cudaMemPoolSetAttribute(Pool* pool, int which, const uint64_t* value) {
     std::lock_guard<std::mutex> guard(lock);
@@ -254,8 +278,8 @@ LUCID_CUDA void lucid_hand_out(uintptr_t begin, size_t size) {
 }
 
 LUCID_CUDA void lucid_take_back(uintptr_t begin) {
-    const auto block = block_at(begin);
-    if (!block) return;
+    Block block;
+    if (!block_at(begin, &block)) return;
     leave_memory(begin, 1);
-    record_given_back(*block);
+    record_given_back(block);
 }

@@ -3,6 +3,9 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/extent.h"
+#include "host/handles.h"
+#include "host/memory/allocation.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -14,13 +17,13 @@ namespace {
 enum Kind { host_to_host, host_to_device, device_to_host, device_to_device, by_address };
 
 bool on_device(const void* address) {
-    const auto block = block_at((uintptr_t)address);
-    return block && block->device != of_host;
+    Block block;
+    return block_at((uintptr_t)address, &block) && block.device != of_host;
 }
 
 bool is_page_locked(const void* address) {
-    const auto block = block_at((uintptr_t)address);
-    return block && block->device == of_host;
+    Block block;
+    return block_at((uintptr_t)address, &block) && block.device == of_host;
 }
 
 // Gives the error that the wait has found.
@@ -128,6 +131,7 @@ LUCID_CUDA int cudaMemset(void* to, int value, size_t size) {
 LUCID_CUDA int cudaMemsetAsync(void* to, int value, size_t size, void* stream) { return fill(to, value, size, stream); }
 LUCID_CUDA int cudaMemPrefetchAsync(const void*, size_t, int device, void* stream) {
     if (device < of_host || device >= device_count()) return fail(invalid_device);
+    if (const int code = check_stream(stream)) return code;
     return check_uncapturable(stream, "cudaMemPrefetchAsync");
 }
 // As cudaMemLocation: the kind 1 is a device, 2 the host.

@@ -46,7 +46,7 @@ void check(const Copy& copy) {
         changed += memory(copy)[i] != (copy.range.stores ? garbage : copy.data[i]);
     if (!changed || !fault.empty()) return;
     fault = "the host has changed " + std::to_string(changed) + " bytes of its memory before it waited for what " +
-            (copy.range.stores ? "writes" : "reads") + " them: " + copy.work->words;
+            (copy.range.stores ? "writes" : "reads") + " them: " + words_of(*copy.work);
     faulty = true;
 }
 

@@ -9,21 +9,20 @@
 #include <utility>
 #include <vector>
 
+#include "host/extent.h"
 #include "host/state.h"
 
 namespace lucid_simulator {
 
-uint64_t at(const Clock& clock, size_t queue) { return queue < clock.size() ? clock[queue] : 0; }
+using Clock = std::vector<uint64_t>;
 
-void join(Clock& clock, const Clock& other) {
-    if (clock.size() < other.size()) clock.resize(other.size());
-    for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
-}
-
-uint64_t advance(Clock& clock, size_t queue) {
-    if (clock.size() <= queue) clock.resize(queue + 1);
-    return ++clock[queue];
-}
+struct Work {
+    size_t queue;
+    uint64_t time;  // how much work the queue had then
+    Clock before;   // how much of each queue's is done before
+    std::string words;
+    uint64_t era;  // of the numbers of queues
+};
 
 namespace {
 
@@ -51,9 +50,16 @@ Clock host;
 uint64_t era = 0;                                             // begins anew when numbers of queues are forgotten
 std::unordered_map<uintptr_t, std::vector<Access>> accesses;  // by unit of memory
 
+uint64_t at(const Clock& clock, size_t queue) { return queue < clock.size() ? clock[queue] : 0; }
+
+void join(Clock& clock, const Clock& other) {
+    if (clock.size() < other.size()) clock.resize(other.size());
+    for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
 // The legacy default stream is one of each device; another stream is of its own alone, as handles are not reused.
 size_t queue_of(const void* stream, int device) {
-    const bool is_default = lucid_simulator::is_default(stream);
+    const bool is_default = (uintptr_t)stream <= 2;
     const auto key = std::make_pair(is_default ? nullptr : stream, is_default ? device : 0);
     const auto found = numbers.find(key);
     if (found != numbers.end()) return found->second;
@@ -130,11 +136,14 @@ std::shared_ptr<const Work> begin_work(const void* stream, int device, const std
     const Clock clock = before(number);
     Queue& queue = queues[number];
     queue.known = clock;
-    const uint64_t time = advance(queue.known, number);
+    if (queue.known.size() <= number) queue.known.resize(number + 1);
+    const uint64_t time = ++queue.known[number];
     const std::string where = queue.is_default ? "the default stream of device " + std::to_string(queue.device)
                                                : "stream " + std::to_string((uintptr_t)stream);
     return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines, era});
 }
+
+const std::string& words_of(const Work& work) { return work.words; }
 
 bool comes_before(const Work& first, const Work& second) { return at(second.before, first.queue) >= first.time; }
 

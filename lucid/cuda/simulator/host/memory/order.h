@@ -17,20 +17,7 @@ struct Bits {
     void set(size_t first, size_t count);
 };
 
-// How much of each queue's work is done before something.
-using Clock = std::vector<uint64_t>;
-uint64_t at(const Clock& clock, size_t queue);
-void join(Clock& clock, const Clock& other);
-// One more piece of work of the queue; gives how much that is.
-uint64_t advance(Clock& clock, size_t queue);
-
-struct Work {
-    size_t queue;
-    uint64_t time;  // how much work the queue had then
-    Clock before;   // how much of each queue's is done before
-    std::string words;
-    uint64_t era;  // of the numbers of queues
-};
+struct Work;
 
 // Whether work is ordered: while there are streams beside the default ones, without which all is in one order.
 bool orders();
@@ -47,6 +34,7 @@ class KnownOrder {
 };
 // Work is queued; null if nothing is ordered, and the work is not one to be `known` for all that.
 std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name, bool known = false);
+const std::string& words_of(const Work& work);
 bool comes_before(const Work& first, const Work& second);
 // Whether the host has waited for it, or would if it waited for a stream or an event.
 bool is_past(const Work& work);

@@ -6,15 +6,18 @@ namespace lucid_simulator {
 namespace {
 
 template <class T>
-int solve(Call call, int size, int count, const Description* about, const T* values, const int* offsets,
-          const int* columns, const T* b, Real<T> tolerance, T* x, int* singular) {
+int solve(const char* name, Handle* handle, int size, int count, const Description* about, const T* values,
+          const int* offsets, const int* columns, const T* b, Real<T> tolerance, T* x, int* singular) {
+    SparseCall call(name, handle);
     call.expect(size >= 0 && count >= 0 && about && singular);
-    if (call.answer()) return call.answer();
+    if (call.answer()) return answer(call.answer());
     const SparseMatrix a{
         by_rows,       size,        size, count, indices_of(offsets, size + 1), indices_of(columns, count),
         (void*)values, about->base, 0};
-    reads_matrix<T>(call, a).reads(Vector{b, size}).writes(Vector{x, size});
-    return call.give_host(singular, [=] {
+    call.reads_matrix<T>(a);
+    call.reads(Vector<const T>{b, size, 1});
+    call.writes(Vector<T>{x, size, 1});
+    return call.tell_host(singular, [=] {
         std::vector<T> dense((size_t)size * size, T(0));
         std::vector<int> pivots(size);
         const Matrix<T> factors{dense.data(), size, size, std::max(1, size)};
@@ -38,16 +41,21 @@ int solve(Call call, int size, int count, const Description* about, const T* val
 
 using namespace lucid_simulator;
 
-LUCID_CUDA int cusolverSpCreate(Handle** handle) { return make_handle(handle); }
-LUCID_CUDA int cusolverSpDestroy(Handle* handle) { return drop_handle(handle); }
-LUCID_CUDA int cusolverSpSetStream(Handle* handle, void* stream) { return set(handle, &Handle::stream, stream); }
-LUCID_CUDA int cusolverSpGetStream(Handle* handle, void** out) { return get(handle, &Handle::stream, out); }
+LUCID_CUDA int cusolverSpCreate(Handle** handle) { return answer(make_handle(handle)); }
+LUCID_CUDA int cusolverSpDestroy(Handle* handle) { return answer(drop_handle(handle)); }
+LUCID_CUDA int cusolverSpSetStream(Handle* handle, void* stream) {
+    return with_handle(handle, [&] { return handle->stream = stream, (int)success; });
+}
+LUCID_CUDA int cusolverSpGetStream(Handle* handle, void** out) {
+    return with_handle(handle, [&] { return *out = handle->stream, (int)success; });
+}
 
-#define LUCID_SOLVE(X, T)                                                                                              \
-    LUCID_CUDA int cusolverSp##X##csrlsvqr(Handle* handle, int size, int count, const Description* about,              \
-                                           const T* values, const int* offsets, const int* columns, const T* b,        \
-                                           Real<T> tolerance, int, T* x, int* singular) {                              \
-        return solve({"cusolverSp" #X "csrlsvqr", handle}, size, count, about, values, offsets, columns, b, tolerance, \
-                     x, singular);                                                                                     \
+#define LUCID_SOLVE(X, T)                                                                                            \
+    LUCID_CUDA int cusolverSp##X##csrlsvqr(Handle* handle, int size, int count, const Description* about,            \
+                                           const T* values, const int* offsets, const int* columns, const T* b,      \
+                                           Real<T> tolerance, int, T* x, int* singular) {                            \
+        return solve("cusolverSp" #X "csrlsvqr", handle, size, count, about, values, offsets, columns, b, tolerance, \
+                     x, singular);                                                                                   \
     }
-LUCID_ALL_TYPES(LUCID_SOLVE)
+LUCID_REAL_TYPES(LUCID_SOLVE)
+LUCID_COMPLEX_TYPES(LUCID_SOLVE)

@@ -7,9 +7,6 @@
 #include <numeric>
 
 namespace lucid_simulator {
-
-const int invalid_value = 3, execution_failed = 6, not_supported = 10;
-
 namespace {
 
 template <class T> int drop(const T* made) {
@@ -17,36 +14,46 @@ template <class T> int drop(const T* made) {
     return success;
 }
 template <class T> int describe(T** out, const T& made, bool valid) {
-    if (!out || !valid) return invalid_value;
+    if (!out || !valid) return answer(invalid_value);
     return *out = new T(made), success;
 }
 template <class T> void put(T* out, T value) {
     if (out) *out = value;
 }
 
+// Sorts the elements of vectors that belong together, by `less` of the numbers of two of them.
+template <class Less> std::vector<int> order_of(int64_t count, const Less& less) {
+    std::vector<int> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), less);
+    return order;
+}
 void reorder(int* x, const std::vector<int>& order) {
     if (!x) return;
     const std::vector<int> before(x, x + order.size());
     for (size_t i = 0; i < order.size(); ++i) x[i] = before[order[i]];
 }
 
-int sort_pairs(Call call, int64_t count, int* first, int* second, int* permutation, void* at) {
-    with_buffer(call.expect(count >= 0).expect(!count || (first && second)), at);
+int sort_pairs(const char* name, Handle* handle, int64_t count, int* first, int* second, int* permutation, void* at) {
+    SparseCall call(name, handle);
+    call.expect(count >= 0).expect(!count || (first && second));
+    call.buffer(at);
     for (int* x : {first, second, permutation})
-        if (x) call.writes(Vector{x, count});
-    return call.run([=] {
+        if (x) call.writes_indices(indices_of(x, count));
+    return call.queue([=] {
         const auto order = order_of(
             count, [=](int a, int b) { return first[a] != first[b] ? first[a] < first[b] : second[a] < second[b]; });
         for (int* x : {first, second, permutation}) reorder(x, order);
     });
 }
 
-int sort_rows(Call call, int rows, int64_t count, const Description* about, const int* offsets, int* indices,
-              int* permutation, void* at) {
-    call.expect(rows >= 0 && count >= 0 && about).reads(Vector{offsets, rows + 1}).writes(Vector{indices, count});
-    with_buffer(call, at);
-    if (permutation) call.writes(Vector{permutation, count});
-    return call.run([=] {
+int sort_rows(const char* name, Handle* handle, int rows, int64_t count, const Description* about, const int* offsets,
+              int* indices, int* permutation, void* at) {
+    SparseCall call(name, handle);
+    call.expect(rows >= 0 && count >= 0 && about);
+    call.buffer(at).reads_indices(indices_of(offsets, rows + 1)).writes_indices(indices_of(indices, count));
+    if (permutation) call.writes_indices(indices_of(permutation, count));
+    return call.queue([=] {
         const Target places{indices, sizeof(int), count + 1};
         for (int row = 0; row < rows; ++row) {
             const int begin = offsets[row] - about->base, size = offsets[row + 1] - offsets[row];
@@ -65,13 +72,21 @@ using namespace lucid_simulator;
 
 // ---- handles ----
 
-LUCID_CUDA int cusparseCreate(Handle** handle) { return make_handle(handle); }
-LUCID_CUDA int cusparseDestroy(Handle* handle) { return drop_handle(handle); }
+LUCID_CUDA int cusparseCreate(Handle** handle) { return answer(make_handle(handle)); }
+LUCID_CUDA int cusparseDestroy(Handle* handle) { return answer(drop_handle(handle)); }
 LUCID_CUDA int cusparseGetVersion(const Handle*, int* out) { return *out = LUCID_VERSION, success; }
-LUCID_CUDA int cusparseSetStream(Handle* handle, void* stream) { return set(handle, &Handle::stream, stream); }
-LUCID_CUDA int cusparseGetStream(Handle* handle, void** out) { return get(handle, &Handle::stream, out); }
-LUCID_CUDA int cusparseSetPointerMode(Handle* handle, int mode) { return set(handle, &Handle::pointer_mode, mode); }
-LUCID_CUDA int cusparseGetPointerMode(Handle* handle, int* out) { return get(handle, &Handle::pointer_mode, out); }
+LUCID_CUDA int cusparseSetStream(Handle* handle, void* stream) {
+    return with_handle(handle, [&] { return handle->stream = stream, (int)success; });
+}
+LUCID_CUDA int cusparseGetStream(Handle* handle, void** out) {
+    return with_handle(handle, [&] { return *out = handle->stream, (int)success; });
+}
+LUCID_CUDA int cusparseSetPointerMode(Handle* handle, int mode) {
+    return with_handle(handle, [&] { return handle->pointer_mode = mode, (int)success; });
+}
+LUCID_CUDA int cusparseGetPointerMode(Handle* handle, int* out) {
+    return with_handle(handle, [&] { return *out = handle->pointer_mode, (int)success; });
+}
 
 // ---- descriptions ----
 
@@ -109,8 +124,8 @@ LUCID_CUDA int cusparseDnVecGetValues(const DenseVector* x, void** out) { return
 LUCID_CUDA int cusparseDnVecSetValues(DenseVector* x, void* values) { return x->values = values, success; }
 LUCID_CUDA int cusparseCreateDnMat(DenseMatrix** out, int64_t rows, int64_t columns, int64_t line, void* values,
                                    int type, int order) {
-    const bool valid = rows >= 0 && columns >= 0 && line >= (order == row_major ? columns : rows);
-    return describe(out, {rows, columns, line, values, type, order}, valid);
+    const DenseMatrix made{rows, columns, line, values, type, order};
+    return describe(out, made, made.is_valid());
 }
 LUCID_CUDA int cusparseDestroyDnMat(const DenseMatrix* made) { return drop(made); }
 LUCID_CUDA int cusparseDnMatGet(const DenseMatrix* x, int64_t* rows, int64_t* columns, int64_t* line, void** values,
@@ -126,21 +141,22 @@ LUCID_CUDA int cusparseDnMatSetValues(DenseMatrix* x, void* values) { return x->
 static int describe_sparse(SparseMatrix** out, int format, int64_t rows, int64_t columns, int64_t count, void* major,
                            void* minor, void* values, int major_type, int minor_type, int base, int type) {
     const bool valid = rows >= 0 && columns >= 0 && count >= 0 && (base == 0 || base == 1);
-    // where rows of CSR begin, and columns of CSC; COO has each row
-    const int64_t majors = format == by_both ? count : (format == by_rows ? rows : columns) + 1;
+    const int64_t majors = SparseMatrix::majors(format, rows, columns, count);
     return describe(
         out,
         {format, rows, columns, count, {major, majors, major_type}, {minor, count, minor_type}, values, base, type},
         valid && Indices::is_known(major_type) && Indices::is_known(minor_type));
 }
-#define LUCID_COMPRESSED(NAME, FORMAT)                                                                                \
-    LUCID_CUDA int NAME(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major, void* minor,   \
-                        void* values, int major_type, int minor_type, int base, int type) {                           \
-        return describe_sparse(out, FORMAT, rows, columns, count, major, minor, values, major_type, minor_type, base, \
-                               type);                                                                                 \
-    }
-LUCID_COMPRESSED(cusparseCreateCsr, by_rows)
-LUCID_COMPRESSED(cusparseCreateCsc, by_columns)
+LUCID_CUDA int cusparseCreateCsr(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major,
+                                 void* minor, void* values, int major_type, int minor_type, int base, int type) {
+    return describe_sparse(out, by_rows, rows, columns, count, major, minor, values, major_type, minor_type, base,
+                           type);
+}
+LUCID_CUDA int cusparseCreateCsc(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major,
+                                 void* minor, void* values, int major_type, int minor_type, int base, int type) {
+    return describe_sparse(out, by_columns, rows, columns, count, major, minor, values, major_type, minor_type, base,
+                           type);
+}
 LUCID_CUDA int cusparseCreateCoo(SparseMatrix** out, int64_t rows, int64_t columns, int64_t count, void* major,
                                  void* minor, void* values, int index, int base, int type) {
     return describe_sparse(out, by_both, rows, columns, count, major, minor, values, index, index, base, type);
@@ -169,44 +185,51 @@ LUCID_CUDA int cusparseSpMatGetIndexBase(const SparseMatrix* x, int* out) { retu
 LUCID_CUDA int cusparseSpMatGetValues(const SparseMatrix* x, void** out) { return *out = x->values, success; }
 LUCID_CUDA int cusparseSpMatSetValues(SparseMatrix* x, void* values) { return x->values = values, success; }
 LUCID_CUDA int cusparseSpMatSetAttribute(SparseMatrix* x, int attribute, const int* value, size_t size) {
-    if (size != sizeof(int) || attribute < 0 || attribute > 1) return invalid_value;
+    if (size != sizeof(int) || attribute < 0 || attribute > 1) return answer(invalid_value);
     return (attribute ? x->diagonal : x->fill) = *value, success;
 }
 
 // ---- sorting ----
 
 LUCID_CUDA int cusparseCreateIdentityPermutation(Handle* handle, int count, int* out) {
-    Call call("cusparseCreateIdentityPermutation", handle);
-    call.writes(Vector{out, count});
-    return call.run([=] { std::iota(out, out + count, 0); });
+    SparseCall call("cusparseCreateIdentityPermutation", handle);
+    call.writes_indices(indices_of(out, count));
+    return call.queue([=] { std::iota(out, out + count, 0); });
 }
-LUCID_BUFFER(cusparseXcoosort_bufferSizeExt, int, int, int, const int*, const int*)
+LUCID_CUDA int cusparseXcoosort_bufferSizeExt(Handle* handle, int, int, int, const int*, const int*, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseXcoosortByRow(Handle* handle, int, int, int count, int* rows, int* columns, int* permutation,
                                      void* at) {
-    return sort_pairs({"cusparseXcoosortByRow", handle}, count, rows, columns, permutation, at);
+    return sort_pairs("cusparseXcoosortByRow", handle, count, rows, columns, permutation, at);
 }
 LUCID_CUDA int cusparseXcoosortByColumn(Handle* handle, int, int, int count, int* rows, int* columns, int* permutation,
                                         void* at) {
-    return sort_pairs({"cusparseXcoosortByColumn", handle}, count, columns, rows, permutation, at);
+    return sort_pairs("cusparseXcoosortByColumn", handle, count, columns, rows, permutation, at);
 }
-LUCID_BUFFER(cusparseXcsrsort_bufferSizeExt, int, int, int, const int*, const int*)
+LUCID_CUDA int cusparseXcsrsort_bufferSizeExt(Handle* handle, int, int, int, const int*, const int*, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseXcsrsort(Handle* handle, int rows, int, int count, const Description* about, const int* offsets,
                                 int* columns, int* permutation, void* at) {
-    return sort_rows({"cusparseXcsrsort", handle}, rows, count, about, offsets, columns, permutation, at);
+    return sort_rows("cusparseXcsrsort", handle, rows, count, about, offsets, columns, permutation, at);
 }
-LUCID_BUFFER(cusparseXcscsort_bufferSizeExt, int, int, int, const int*, const int*)
+LUCID_CUDA int cusparseXcscsort_bufferSizeExt(Handle* handle, int, int, int, const int*, const int*, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseXcscsort(Handle* handle, int, int columns, int count, const Description* about,
                                 const int* offsets, int* rows, int* permutation, void* at) {
-    return sort_rows({"cusparseXcscsort", handle}, columns, count, about, offsets, rows, permutation, at);
+    return sort_rows("cusparseXcscsort", handle, columns, count, about, offsets, rows, permutation, at);
 }
 LUCID_CUDA int cusparseGather(Handle* handle, const DenseVector* from, const SparseVector* to) {
-    if (from->type != to->type) return not_supported;
-    return with_type(from->type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseGather", handle);
-        call.reads(to->indices.bytes()).reads(Vector{(const T*)from->values, from->size});
-        call.writes(Vector{(T*)to->values, to->count});
-        return call.run([=, x = *from, y = *to] {
+    if (from->type != to->type) return answer(not_supported);
+    return with_values(from->type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseGather", handle);
+        call.reads_indices(to->indices);
+        call.reads(Vector<const T>{(const T*)from->values, (ptrdiff_t)from->size, 1});
+        call.writes(Vector<T>{(T*)to->values, (ptrdiff_t)to->count, 1});
+        return call.queue([=, x = *from, y = *to] {
             const Target values{x.values, sizeof(T), x.size};
             for (int64_t i = 0; i < y.count; ++i)
                 if (const int64_t place = y.indices[i] - y.base; values.has(place))
@@ -218,17 +241,19 @@ LUCID_CUDA int cusparseGather(Handle* handle, const DenseVector* from, const Spa
 // ---- conversion ----
 
 LUCID_CUDA int cusparseXcoo2csr(Handle* handle, const int* rows, int count, int number, int* offsets, int base) {
-    Call call("cusparseXcoo2csr", handle);
-    call.expect(count >= 0 && number >= 0).reads(Vector{rows, count}).writes(Vector{offsets, number + 1});
-    return call.run([=] {
+    SparseCall call("cusparseXcoo2csr", handle);
+    call.expect(count >= 0 && number >= 0);
+    call.reads_indices(indices_of(rows, count)).writes_indices(indices_of(offsets, number + 1));
+    return call.queue([=] {
         for (int row = 0; row <= number; ++row)
             offsets[row] = base + (int)(std::lower_bound(rows, rows + count, row + base) - rows);
     });
 }
 LUCID_CUDA int cusparseXcsr2coo(Handle* handle, const int* offsets, int count, int number, int* rows, int base) {
-    Call call("cusparseXcsr2coo", handle);
-    call.expect(count >= 0 && number >= 0).reads(Vector{offsets, number + 1}).writes(Vector{rows, count});
-    return call.run([=] {
+    SparseCall call("cusparseXcsr2coo", handle);
+    call.expect(count >= 0 && number >= 0);
+    call.reads_indices(indices_of(offsets, number + 1)).writes_indices(indices_of(rows, count));
+    return call.queue([=] {
         const Target places{rows, sizeof(int), count};
         for (int row = 0; row < number; ++row)
             for (int place = offsets[row] - base; place < offsets[row + 1] - base; ++place) {

@@ -1,11 +1,26 @@
 // Matrices and vectors as the simulated cuSPARSE describes them, and the way of its calls to the stream.
 #pragma once
 
+#include <cstring>
 #include <limits>
 
 #include "libraries/calls.h"
 
 namespace lucid_simulator {
+
+// cusparseStatus_t
+inline int answer(int status) {
+    switch (status) {
+        case invalid_value:
+            return 3;
+        case execution_failed:
+            return 6;
+        case not_supported:
+            return 10;
+        default:
+            return status;
+    }
+}
 
 enum Format { by_rows = 1, by_columns = 2, by_both = 3 };  // CSR, CSC and COO
 enum Order { column_major = 1, row_major = 2 };
@@ -25,7 +40,7 @@ struct Indices {
         else
             ((int32_t*)data)[i] = (int32_t)value;
     }
-    Vector<char> bytes() const { return {(char*)data, (ptrdiff_t)(count * element())}; }
+    Vector<char> bytes() const { return {(char*)data, (ptrdiff_t)(count * element()), 1}; }
 };
 inline Indices indices_of(const int* data, int64_t count) { return {(void*)data, count, 2}; }
 
@@ -52,6 +67,10 @@ struct SparseMatrix {
     int fill = lower, diagonal = 0;  // of a triangle: 1 if ones stand on it
 
     bool is_transposed() const { return format == by_columns; }
+    // Where rows of CSR begin, and columns of CSC; COO has each row.
+    static int64_t majors(int format, int64_t rows, int64_t columns, int64_t count) {
+        return format == by_both ? count : (format == by_rows ? rows : columns) + 1;
+    }
     // Calls run(row, column, place) for each element whose place and index lie within `minors`; false if one did not.
     template <class Run> bool each(const Target& minors, const Target& majors, const Run& run) const {
         const Target places{minor.data, minor.element(), count};
@@ -93,6 +112,7 @@ struct DenseMatrix {
     void* values;
     int type, order;
 
+    bool is_valid() const { return rows >= 0 && columns >= 0 && line >= (order == row_major ? columns : rows); }
     // As a matrix of cuBLAS, by columns: transposed if it is by rows.
     template <class T> Matrix<T> stored() const {
         const bool turned = order == row_major;
@@ -111,18 +131,71 @@ template <class T> struct Seen {
     T& operator()(int64_t i, int64_t j) const { return data[i * down + j * along]; }
 };
 
-constexpr size_t buffer_bytes = 64;
-inline int buffer_of(Handle* handle, size_t* size) {
-    return with_handle(handle, [&] { return size ? (*size = buffer_bytes, success) : invalid_value; });
+// Calls run with a null pointer of the type of a cudaDataType; answers what it does.
+template <class Run> int with_values(int type, const Run& run) {
+    switch (type) {
+        case 0:
+            return run((float*)nullptr);
+        case 1:
+            return run((double*)nullptr);
+        case 4:
+            return run((Complex<float>*)nullptr);
+        case 5:
+            return run((Complex<double>*)nullptr);
+        default:
+            return answer(not_supported);
+    }
 }
-// A function that tells the size of the buffer of another, of whose parameters the types are given.
-#define LUCID_BUFFER(NAME, ...) \
-    LUCID_CUDA int NAME(Handle* handle, __VA_ARGS__, size_t* size) { return buffer_of(handle, size); }
+#define LUCID_VALUES(T, null) using T = std::remove_pointer_t<decltype(null)>
 
-// Whatever lies in the buffer is lost.
-inline Call& with_buffer(Call& call, void* at) { return call.scratch((char*)at, buffer_bytes, buffer_bytes); }
-template <class T> Ranges& reads_matrix(Call& call, const SparseMatrix& x) {
-    return call.reads(x.major.bytes()).reads(x.minor.bytes()).reads(Vector{(const T*)x.values, x.count});
+constexpr size_t buffer_bytes = 64;
+inline int buffer_of(const Handle* handle, size_t* size) {
+    Handle found{};
+    if (!find_handle(handle, found)) return not_initialized;
+    if (!size) return answer(invalid_value);
+    return *size = buffer_bytes, success;
 }
+
+struct SparseCall : Call {
+    using Call::Call;
+
+    // Whatever lies in it is lost.
+    SparseCall& buffer(void* at) {
+        expect(at);
+        if (!answer()) writes(Vector<char>{(char*)at, buffer_bytes, 1});
+        garbage = (char*)at;
+        return *this;
+    }
+    SparseCall& reads_indices(const Indices& x) {
+        if (!answer()) reads(x.bytes());
+        return *this;
+    }
+    SparseCall& writes_indices(const Indices& x) {
+        if (!answer()) writes(x.bytes());
+        return *this;
+    }
+    template <class T> SparseCall& reads_matrix(const SparseMatrix& x) {
+        reads_indices(x.major).reads_indices(x.minor);
+        if (!answer()) reads(Vector<const T>{(const T*)x.values, (ptrdiff_t)x.count, 1});
+        return *this;
+    }
+    template <class Work> int queue(const Work& work) const {
+        return lucid_simulator::answer(run([=, at = garbage] {
+            if (at) std::memset(at, 0xFF, buffer_bytes);
+            work();
+        }));
+    }
+    template <class R, class Compute> int tell(R* result, const Compute& compute) {
+        return lucid_simulator::answer(give(result, compute));
+    }
+    // Into memory of the host, whatever the pointer mode.
+    template <class R, class Compute> int tell_host(R* result, const Compute& compute) {
+        const int queued = run([=] { *result = compute(); });
+        return lucid_simulator::answer(queued ? queued : wait());
+    }
+
+ private:
+    char* garbage = nullptr;
+};
 
 }  // namespace lucid_simulator

@@ -9,12 +9,16 @@ namespace {
 template <class T> bool is_kept(T x, T tolerance) { return !(magnitude(x) <= magnitude(tolerance)); }
 
 template <class T>
-int count_kept(Call call, int rows, const Description* about, const T* values, const int* offsets, int* of_rows,
-               int* count, T tolerance) {
-    call.expect(rows >= 0 && about).reads(Vector{offsets, rows + 1}).writes(Vector{of_rows, rows});
-    return call.give(count, [=] {
+int count_kept(const char* name, Handle* handle, int rows, const Description* about, const T* values,
+               const int* offsets, int* of_rows, int* count, T tolerance) {
+    SparseCall call(name, handle);
+    call.expect(rows >= 0 && about);
+    call.reads_indices(indices_of(offsets, rows + 1)).writes_indices(indices_of(of_rows, rows));
+    return call.tell(count, [=] {
         const int first = rows ? offsets[0] : 0, last = rows ? offsets[rows] : 0, base = about->base;
-        if (!touch(Ranges().reads(Vector{values + first - base, last - first}))) return 0;
+        Ranges found;
+        found.reads(Vector<const T>{values + first - base, last - first, 1});
+        if (!touch(found.list())) return 0;
         int all = 0;
         for (int row = 0; row < rows; ++row) {
             of_rows[row] = 0;
@@ -27,13 +31,19 @@ int count_kept(Call call, int rows, const Description* about, const T* values, c
 }
 
 template <class T>
-int keep(Call call, int rows, const Description* about, const T* values, const int* indices, const int* offsets,
-         int count, const int* of_rows, T* out, int* out_indices, int* out_offsets, T tolerance) {
-    call.expect(rows >= 0 && count >= 0 && about).reads(Vector{offsets, rows + 1}).reads(Vector{indices, count});
-    call.reads(Vector{of_rows, rows}).writes(Vector{out_offsets, rows + 1}).reads(Vector{values, count});
-    return call.run([=] {
+int keep(const char* name, Handle* handle, int rows, const Description* about, const T* values, const int* indices,
+         const int* offsets, int count, const int* of_rows, T* out, int* out_indices, int* out_offsets, T tolerance) {
+    SparseCall call(name, handle);
+    call.expect(rows >= 0 && count >= 0 && about);
+    call.reads_indices(indices_of(offsets, rows + 1)).reads_indices(indices_of(indices, count));
+    call.reads_indices(indices_of(of_rows, rows)).writes_indices(indices_of(out_offsets, rows + 1));
+    if (!call.answer()) call.reads(Vector<const T>{values, count, 1});
+    return call.queue([=] {
         const int base = about->base, kept = std::accumulate(of_rows, of_rows + rows, 0);
-        if (!touch(Ranges().writes(Vector{out_indices, kept}).writes(Vector{out, kept}))) return;
+        Ranges found;
+        found.writes(Vector<int>{out_indices, kept, 1});
+        found.writes(Vector<T>{out, kept, 1});
+        if (!touch(found.list())) return;
         const Target places{values, sizeof(T), count}, left{out, sizeof(T), kept};
         int next = 0;
         for (int row = 0; row < rows; ++row) {
@@ -65,22 +75,24 @@ template <class T, class Run> void each_nonzero(const DenseMatrix& x, const Spar
 
 using namespace lucid_simulator;
 
-LUCID_BUFFER(cusparseCsr2cscEx2_bufferSize, int, int, int, const void*, const int*, const int*, void*, int*, int*, int,
-             int, int, int)
+LUCID_CUDA int cusparseCsr2cscEx2_bufferSize(Handle* handle, int, int, int, const void*, const int*, const int*, void*,
+                                             int*, int*, int, int, int, int, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseCsr2cscEx2(Handle* handle, int rows, int columns, int count, const void* values,
                                   const int* offsets, const int* indices, void* out, int* out_offsets, int* out_indices,
                                   int type, int with_them, int base, int, void* at) {
-    return with_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseCsr2cscEx2", handle);
+    return with_values(type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseCsr2cscEx2", handle);
         call.expect(rows >= 0 && columns >= 0 && count >= 0);
         const SparseMatrix x{
             by_rows,       rows, columns, count, indices_of(offsets, rows + 1), indices_of(indices, count),
             (void*)values, base, type};
-        reads_matrix<T>(with_buffer(call, at), x);
-        call.writes(Vector{out_offsets, columns + 1}).writes(Vector{out_indices, count});
-        if (with_them) call.writes(Vector{(T*)out, count});
-        return call.run([=] {
+        call.buffer(at).reads_matrix<T>(x);
+        call.writes_indices(indices_of(out_offsets, columns + 1)).writes_indices(indices_of(out_indices, count));
+        if (!call.answer() && with_them) call.writes(Vector<T>{(T*)out, count, 1});
+        return call.queue([=] {
             const Target into{out_offsets, sizeof(int), columns}, any{nullptr, 1, rows};
             std::vector<int> next(columns + 1);
             if (!x.each(into, any, [&](int64_t, int64_t column, int64_t) { ++next[column + 1]; })) return;
@@ -95,29 +107,34 @@ LUCID_CUDA int cusparseCsr2cscEx2(Handle* handle, int rows, int columns, int cou
     });
 }
 
-#define LUCID_COMPRESS(X, T)                                                                                           \
-    LUCID_CUDA int cusparse##X##nnz_compress(Handle* handle, int rows, const Description* about, const T* values,      \
-                                             const int* offsets, int* of_rows, int* count, T tolerance) {              \
-        return count_kept({"cusparse" #X "nnz_compress", handle}, rows, about, values, offsets, of_rows, count,        \
-                          tolerance);                                                                                  \
-    }                                                                                                                  \
-    LUCID_CUDA int cusparse##X##csr2csr_compress(                                                                      \
-        Handle* handle, int rows, int, const Description* about, const T* values, const int* indices,                  \
-        const int* offsets, int count, const int* of_rows, T* out, int* out_indices, int* out_offsets, T tolerance) {  \
-        return keep({"cusparse" #X "csr2csr_compress", handle}, rows, about, values, indices, offsets, count, of_rows, \
-                    out, out_indices, out_offsets, tolerance);                                                         \
+#define LUCID_COMPRESS(X, T)                                                                                          \
+    LUCID_CUDA int cusparse##X##nnz_compress(Handle* handle, int rows, const Description* about, const T* values,     \
+                                             const int* offsets, int* of_rows, int* count, T tolerance) {             \
+        return count_kept("cusparse" #X "nnz_compress", handle, rows, about, values, offsets, of_rows, count,         \
+                          tolerance);                                                                                 \
+    }                                                                                                                 \
+    LUCID_CUDA int cusparse##X##csr2csr_compress(                                                                     \
+        Handle* handle, int rows, int, const Description* about, const T* values, const int* indices,                 \
+        const int* offsets, int count, const int* of_rows, T* out, int* out_indices, int* out_offsets, T tolerance) { \
+        return keep("cusparse" #X "csr2csr_compress", handle, rows, about, values, indices, offsets, count, of_rows,  \
+                    out, out_indices, out_offsets, tolerance);                                                        \
     }
-LUCID_ALL_TYPES(LUCID_COMPRESS)
+LUCID_REAL_TYPES(LUCID_COMPRESS)
+LUCID_COMPLEX_TYPES(LUCID_COMPRESS)
 
-LUCID_BUFFER(cusparseSparseToDense_bufferSize, const SparseMatrix*, const DenseMatrix*, int)
+LUCID_CUDA int cusparseSparseToDense_bufferSize(Handle* handle, const SparseMatrix*, const DenseMatrix*, int,
+                                                size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseSparseToDense(Handle* handle, const SparseMatrix* from, const DenseMatrix* to, int, void* at) {
-    if (from->type != to->type) return not_supported;
-    return with_type(from->type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseSparseToDense", handle);
+    if (from->type != to->type) return answer(not_supported);
+    return with_values(from->type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseSparseToDense", handle);
         call.expect(from->rows == to->rows && from->columns == to->columns);
-        reads_matrix<T>(with_buffer(call, at), *from).writes(to->stored<T>());
-        return call.run([=, x = *from, y = *to] {
+        call.buffer(at).reads_matrix<T>(*from);
+        if (!call.answer()) call.writes(to->stored<T>());
+        return call.queue([=, x = *from, y = *to] {
             const Seen<T> out(y, plain);
             for (int64_t j = 0; j < y.columns; ++j)
                 for (int64_t i = 0; i < y.rows; ++i) out(i, j) = T(0);
@@ -131,19 +148,23 @@ LUCID_CUDA int cusparseSparseToDense(Handle* handle, const SparseMatrix* from, c
     });
 }
 
-LUCID_BUFFER(cusparseDenseToSparse_bufferSize, const DenseMatrix*, const SparseMatrix*, int)
+LUCID_CUDA int cusparseDenseToSparse_bufferSize(Handle* handle, const DenseMatrix*, const SparseMatrix*, int,
+                                                size_t* size) {
+    return buffer_of(handle, size);
+}
 // Counts the elements, which the host is told by the description.
 LUCID_CUDA int cusparseDenseToSparse_analysis(Handle* handle, const DenseMatrix* from, SparseMatrix* to, int,
                                               void* at) {
-    if (from->type != to->type) return not_supported;
-    return with_type(from->type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseDenseToSparse_analysis", handle);
+    if (from->type != to->type) return answer(not_supported);
+    return with_values(from->type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseDenseToSparse_analysis", handle);
         call.expect(from->rows == to->rows && from->columns == to->columns);
-        with_buffer(call, at).reads(from->stored<const T>());
-        if (to->format != by_both) call.writes(to->major.bytes());
+        call.buffer(at);
+        if (!call.answer()) call.reads(from->stored<const T>());
+        if (to->format != by_both) call.writes_indices(to->major);
         to->count = 0;
-        return call.give_host(&to->count, [=, x = *from, y = *to] {
+        return call.tell_host(&to->count, [=, x = *from, y = *to] {
             int64_t count = 0, outer = 0;
             const bool compressed = y.format != by_both;
             each_nonzero<T>(x, y, [&](int64_t now, int64_t, T) {
@@ -157,15 +178,16 @@ LUCID_CUDA int cusparseDenseToSparse_analysis(Handle* handle, const DenseMatrix*
 }
 LUCID_CUDA int cusparseDenseToSparse_convert(Handle* handle, const DenseMatrix* from, const SparseMatrix* to, int,
                                              void* at) {
-    if (from->type != to->type) return not_supported;
-    return with_type(from->type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseDenseToSparse_convert", handle);
+    if (from->type != to->type) return answer(not_supported);
+    return with_values(from->type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseDenseToSparse_convert", handle);
         call.expect(from->rows == to->rows && from->columns == to->columns);
-        with_buffer(call, at).reads(from->stored<const T>()).writes(to->minor.bytes());
-        if (to->format == by_both) call.writes(to->major.bytes());
-        call.writes(Vector{(T*)to->values, to->count});
-        return call.run([=, x = *from, y = *to] {
+        call.buffer(at).writes_indices(to->minor);
+        if (to->format == by_both) call.writes_indices(to->major);
+        if (!call.answer()) call.reads(from->stored<const T>());
+        if (!call.answer()) call.writes(Vector<T>{(T*)to->values, (ptrdiff_t)to->count, 1});
+        return call.queue([=, x = *from, y = *to] {
             int64_t next = 0;
             each_nonzero<T>(x, y, [&](int64_t outer, int64_t inner, T value) {
                 if (next == y.count) return;

@@ -7,17 +7,21 @@ namespace {
 
 // C = alpha op(A) op(B) + beta C, where B and C may be vectors.
 template <class T>
-int multiply(Call call, int left, int right, const T* alpha_at, const SparseMatrix& a, const DenseMatrix& b,
-             const T* beta_at, const DenseMatrix& c, void* at) {
+int multiply(const char* name, Handle* handle, int left, int right, const T* alpha_at, const SparseMatrix& a,
+             const DenseMatrix& b, const T* beta_at, const DenseMatrix& c, void* at) {
+    SparseCall call(name, handle);
     const bool turned = left != plain, across = right != plain;
     call.expect_operation(left).expect_operation(right);
     call.expect((turned ? a.columns : a.rows) == c.rows &&
                 (turned ? a.rows : a.columns) == (across ? b.columns : b.rows));
     call.expect((across ? b.rows : b.columns) == c.columns);
-    reads_matrix<T>(with_buffer(call, at), a).reads(b.stored<const T>()).writes(c.stored<T>());
+    call.buffer(at).reads_matrix<T>(a);
     const Factor<T> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
+    if (call.answer()) return answer(call.answer());
+    call.reads(b.stored<const T>());
     if (!beta.surely(T(0))) call.reads(c.stored<const T>());
-    return call.run([=] {
+    call.writes(c.stored<T>());
+    return call.queue([=] {
         const T scale = alpha.get(), kept = beta.get();
         const Seen<const T> from(b, right);
         const Seen<T> to(c, plain);
@@ -54,15 +58,19 @@ DenseMatrix column_of(const DenseVector& x) {
 
 // op(A) C = alpha op(B), where A has a triangle.
 template <class T>
-int solve(Call call, int left, int right, const T* alpha_at, const SparseMatrix& a, const DenseMatrix& b,
-          const DenseMatrix& c) {
+int solve(const char* name, Handle* handle, int left, int right, const T* alpha_at, const SparseMatrix& a,
+          const DenseMatrix& b, const DenseMatrix& c) {
+    SparseCall call(name, handle);
     const bool across = right != plain;
     call.expect_operation(left).expect_operation(right);
     call.expect(a.rows == a.columns && a.rows == c.rows && c.rows == (across ? b.columns : b.rows));
     call.expect(c.columns == (across ? b.rows : b.columns));
-    reads_matrix<T>(call, a).reads(b.stored<const T>()).writes(c.stored<T>());
+    call.reads_matrix<T>(a);
     const Factor<T> alpha = call.factor(alpha_at);
-    return call.run([=] {
+    if (call.answer()) return answer(call.answer());
+    call.reads(b.stored<const T>());
+    call.writes(c.stored<T>());
+    return call.queue([=] {
         const int64_t size = a.rows;
         std::vector<std::vector<std::pair<int64_t, T>>> rows(size);
         std::vector<T> diagonal(size, T(a.diagonal ? 1 : 0));
@@ -95,9 +103,10 @@ template <class T> struct Rows {
     const T* values;
     const int *offsets, *columns;
 
-    void reads(Call& call, int rows, bool with_values) const {
-        call.expect(about && count >= 0).reads(Vector{offsets, rows + 1}).reads(Vector{columns, count});
-        if (with_values) call.reads(Vector{values, count});
+    void reads(SparseCall& call, int rows, bool with_values) const {
+        call.expect(about && count >= 0);
+        call.reads_indices(indices_of(offsets, rows + 1)).reads_indices(indices_of(columns, count));
+        if (with_values && !call.answer()) call.reads(Vector<const T>{values, count, 1});
     }
     int begin(int row) const { return offsets[row] - about->base; }
     bool is_inside(int row) const {
@@ -120,14 +129,20 @@ template <class T, class Run> bool each_of_both(const Rows<T>& a, const Rows<T>&
 }
 
 template <class T>
-int add(Call call, int rows, const T* alpha_at, const Rows<T>& a, const T* beta_at, const Rows<T>& b,
-        const Description* about, T* out, const int* offsets, int* columns, void* at) {
-    with_buffer(call.expect(rows >= 0 && about), at).reads(Vector{offsets, rows + 1});
+int add(const char* name, Handle* handle, int rows, const T* alpha_at, const Rows<T>& a, const T* beta_at,
+        const Rows<T>& b, const Description* about, T* out, const int* offsets, int* columns, void* at) {
+    SparseCall call(name, handle);
+    call.expect(rows >= 0 && about);
+    call.buffer(at);
     a.reads(call, rows, true), b.reads(call, rows, true);
     const Factor<T> alpha = call.factor(alpha_at), beta = call.factor(beta_at);
-    return call.run([=] {
+    call.reads_indices(indices_of(offsets, rows + 1));
+    return call.queue([=] {
         const int count = offsets[rows] - offsets[0];
-        if (!touch(Ranges().writes(Vector{columns, count}).writes(Vector{out, count}))) return;
+        Ranges found;
+        found.writes(Vector<int>{columns, count, 1});
+        found.writes(Vector<T>{out, count, 1});
+        if (!touch(found.list())) return;
         int next = 0;
         for (int row = 0; row < rows; ++row) {
             const bool done = each_of_both(a, b, row, [&](int column, int i, int j) {
@@ -180,44 +195,50 @@ template <class T> bool compute(const SparseMatrix& a, const SparseMatrix& b, T 
 
 using namespace lucid_simulator;
 
-LUCID_BUFFER(cusparseSpMV_bufferSize, int, const void*, const SparseMatrix*, const DenseVector*, const void*,
-             const DenseVector*, int, int)
+LUCID_CUDA int cusparseSpMV_bufferSize(Handle* handle, int, const void*, const SparseMatrix*, const DenseVector*,
+                                       const void*, const DenseVector*, int, int, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseSpMV(Handle* handle, int operation, const void* alpha, const SparseMatrix* a,
                             const DenseVector* x, const void* beta, const DenseVector* y, int type, int, void* at) {
-    if (a->type != type || x->type != type || y->type != type) return not_supported;
-    return with_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        return multiply({"cusparseSpMV", handle}, operation, plain, (const T*)alpha, *a, column_of(*x), (const T*)beta,
+    if (a->type != type || x->type != type || y->type != type) return answer(not_supported);
+    return with_values(type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        return multiply("cusparseSpMV", handle, operation, plain, (const T*)alpha, *a, column_of(*x), (const T*)beta,
                         column_of(*y), at);
     });
 }
-LUCID_BUFFER(cusparseSpMM_bufferSize, int, int, const void*, const SparseMatrix*, const DenseMatrix*, const void*,
-             const DenseMatrix*, int, int)
+LUCID_CUDA int cusparseSpMM_bufferSize(Handle* handle, int, int, const void*, const SparseMatrix*, const DenseMatrix*,
+                                       const void*, const DenseMatrix*, int, int, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseSpMM(Handle* handle, int left, int right, const void* alpha, const SparseMatrix* a,
                             const DenseMatrix* b, const void* beta, const DenseMatrix* c, int type, int, void* at) {
-    if (a->type != type || b->type != type || c->type != type) return not_supported;
-    return with_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        return multiply({"cusparseSpMM", handle}, left, right, (const T*)alpha, *a, *b, (const T*)beta, *c, at);
+    if (a->type != type || b->type != type || c->type != type) return answer(not_supported);
+    return with_values(type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        return multiply("cusparseSpMM", handle, left, right, (const T*)alpha, *a, *b, (const T*)beta, *c, at);
     });
 }
 
 LUCID_CUDA int cusparseSpSM_createDescr(int** out) { return *out = new int(0), success; }
 LUCID_CUDA int cusparseSpSM_destroyDescr(const int* made) { return delete made, success; }
-LUCID_BUFFER(cusparseSpSM_bufferSize, int, int, const void*, const SparseMatrix*, const DenseMatrix*,
-             const DenseMatrix*, int, int, const int*)
+LUCID_CUDA int cusparseSpSM_bufferSize(Handle* handle, int, int, const void*, const SparseMatrix*, const DenseMatrix*,
+                                       const DenseMatrix*, int, int, const int*, size_t* size) {
+    return buffer_of(handle, size);
+}
 LUCID_CUDA int cusparseSpSM_analysis(Handle* handle, int, int, const void*, const SparseMatrix*, const DenseMatrix*,
                                      const DenseMatrix*, int, int, int* made, void* at) {
-    Call call("cusparseSpSM_analysis", handle);
-    return *made = 1, with_buffer(call, at).run([] {});
+    SparseCall call("cusparseSpSM_analysis", handle);
+    return *made = 1, call.buffer(at).queue([] {});
 }
 LUCID_CUDA int cusparseSpSM_solve(Handle* handle, int left, int right, const void* alpha, const SparseMatrix* a,
                                   const DenseMatrix* b, const DenseMatrix* c, int type, int, const int* analysed) {
-    if (a->type != type || b->type != type || c->type != type) return not_supported;
-    if (!*analysed) return invalid_value;
-    return with_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        return solve({"cusparseSpSM_solve", handle}, left, right, (const T*)alpha, *a, *b, *c);
+    if (a->type != type || b->type != type || c->type != type) return answer(not_supported);
+    if (!*analysed) return answer(invalid_value);
+    return with_values(type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        return solve("cusparseSpSM_solve", handle, left, right, (const T*)alpha, *a, *b, *c);
     });
 }
 
@@ -225,11 +246,12 @@ LUCID_CUDA int cusparseXcsrgeam2Nnz(Handle* handle, int rows, int, const Descrip
                                     const int* offsets_a, const int* columns_a, const Description* of_b, int count_b,
                                     const int* offsets_b, const int* columns_b, const Description* about, int* offsets,
                                     int* count, void* at) {
-    Call call("cusparseXcsrgeam2Nnz", handle);
+    SparseCall call("cusparseXcsrgeam2Nnz", handle);
     const Rows<float> a{of_a, count_a, nullptr, offsets_a, columns_a}, b{of_b, count_b, nullptr, offsets_b, columns_b};
-    with_buffer(call.expect(rows >= 0 && about), at).writes(Vector{offsets, rows + 1});
+    call.expect(rows >= 0 && about);
+    call.buffer(at).writes_indices(indices_of(offsets, rows + 1));
     a.reads(call, rows, false), b.reads(call, rows, false);
-    return call.give(count, [=] {
+    return call.tell(count, [=] {
         int all = 0;
         offsets[0] = about->base;
         for (int row = 0; row < rows; ++row) {
@@ -240,18 +262,22 @@ LUCID_CUDA int cusparseXcsrgeam2Nnz(Handle* handle, int rows, int, const Descrip
     });
 }
 #define LUCID_ADD(X, T)                                                                                                \
-    LUCID_BUFFER(cusparse##X##csrgeam2_bufferSizeExt, int, int, const T*, const Description*, int, const T*,           \
-                 const int*, const int*, const T*, const Description*, int, const T*, const int*, const int*,          \
-                 const Description*, const T*, const int*, const int*)                                                 \
+    LUCID_CUDA int cusparse##X##csrgeam2_bufferSizeExt(Handle* handle, int, int, const T*, const Description*, int,    \
+                                                       const T*, const int*, const int*, const T*, const Description*, \
+                                                       int, const T*, const int*, const int*, const Description*,      \
+                                                       const T*, const int*, const int*, size_t* size) {               \
+        return buffer_of(handle, size);                                                                                \
+    }                                                                                                                  \
     LUCID_CUDA int cusparse##X##csrgeam2(Handle* handle, int rows, int, const T* alpha, const Description* of_a,       \
                                          int count_a, const T* a, const int* offsets_a, const int* columns_a,          \
                                          const T* beta, const Description* of_b, int count_b, const T* b,              \
                                          const int* offsets_b, const int* columns_b, const Description* about, T* out, \
                                          const int* offsets, int* columns, void* at) {                                 \
-        return add({"cusparse" #X "csrgeam2", handle}, rows, alpha, Rows<T>{of_a, count_a, a, offsets_a, columns_a},   \
+        return add("cusparse" #X "csrgeam2", handle, rows, alpha, Rows<T>{of_a, count_a, a, offsets_a, columns_a},     \
                    beta, Rows<T>{of_b, count_b, b, offsets_b, columns_b}, about, out, offsets, columns, at);           \
     }
-LUCID_ALL_TYPES(LUCID_ADD)
+LUCID_REAL_TYPES(LUCID_ADD)
+LUCID_COMPLEX_TYPES(LUCID_ADD)
 
 LUCID_CUDA int cusparseSpGEMM_createDescr(Product** out) { return *out = new Product, success; }
 LUCID_CUDA int cusparseSpGEMM_destroyDescr(const Product* made) { return delete made, success; }
@@ -259,37 +285,38 @@ LUCID_CUDA int cusparseSpGEMM_workEstimation(Handle* handle, int, int, const voi
                                              const SparseMatrix*, const void*, const SparseMatrix*, int, int, Product*,
                                              size_t* size, void* at) {
     if (!at) return buffer_of(handle, size);
-    Call call("cusparseSpGEMM_workEstimation", handle);
-    return with_buffer(call, at).run([] {});
+    SparseCall call("cusparseSpGEMM_workEstimation", handle);
+    return call.buffer(at).queue([] {});
 }
 // The product, of which the host is told the number of elements by the description of C.
 LUCID_CUDA int cusparseSpGEMM_compute(Handle* handle, int left, int right, const void* alpha_at, const SparseMatrix* a,
                                       const SparseMatrix* b, const void*, SparseMatrix* c, int type, int, Product* made,
                                       size_t* size, void* at) {
     if (!at) return buffer_of(handle, size);
-    if (a->type != type || b->type != type || c->type != type) return not_supported;
-    if (left != plain || right != plain || a->format != by_rows || b->format != by_rows) return not_supported;
-    return with_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseSpGEMM_compute", handle);
+    if (a->type != type || b->type != type || c->type != type) return answer(not_supported);
+    if (left != plain || right != plain || a->format != by_rows || b->format != by_rows) return answer(not_supported);
+    return with_values(type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseSpGEMM_compute", handle);
         call.expect(a->columns == b->rows && a->rows == c->rows && b->columns == c->columns);
-        reads_matrix<T>(with_buffer(call, at), *a);
-        reads_matrix<T>(call, *b);
+        call.buffer(at);
+        for (const SparseMatrix* x : {a, b}) call.reads_matrix<T>(*x);
         const Factor<T> alpha = call.factor((const T*)alpha_at);
         c->count = 0;
-        return call.give_host(&c->count, [=, x = *a, y = *b] {
+        return call.tell_host(&c->count, [=, x = *a, y = *b] {
             return compute<T>(x, y, alpha.get(), *made) ? (int64_t)made->columns.size() : 0;
         });
     });
 }
 LUCID_CUDA int cusparseSpGEMM_copy(Handle* handle, int, int, const void*, const SparseMatrix*, const SparseMatrix*,
                                    const void*, SparseMatrix* c, int type, int, const Product* made) {
-    return with_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        Call call("cusparseSpGEMM_copy", handle);
+    return with_values(type, [&](auto* null) {
+        LUCID_VALUES(T, null);
+        SparseCall call("cusparseSpGEMM_copy", handle);
         c->minor.count = c->count;
-        call.writes(c->major.bytes()).writes(c->minor.bytes()).writes(Vector{(T*)c->values, c->count});
-        return call.run([=, product = *made, to = *c] {
+        call.writes_indices(c->major).writes_indices(c->minor);
+        if (!call.answer()) call.writes(Vector<T>{(T*)c->values, (ptrdiff_t)c->count, 1});
+        return call.queue([=, product = *made, to = *c] {
             for (size_t i = 0; i < product.offsets.size(); ++i) to.major.set(i, product.offsets[i] + to.base);
             for (size_t i = 0; i < product.columns.size(); ++i) to.minor.set(i, product.columns[i] + to.base);
             std::memcpy(to.values, product.values.data(), product.values.size());
