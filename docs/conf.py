@@ -65,6 +65,8 @@ html_math_renderer = "mathml"
 linkcode_resolve = sources.link
 suppress_warnings = ["ref.python"]  # `grad` is an attribute of tensors, and several functions
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["narrow.css"]
 html_title = f"lucid {release}"
 
 

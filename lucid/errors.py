@@ -11,7 +11,6 @@ import contextlib
 import functools
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -226,7 +225,7 @@ class WorkerError(LucidError, RuntimeError):
 
 
 # Files whose frames stand between a user's line and what warns of it: lucid's, and what wraps its functions.
-_BETWEEN = (f"{Path(__file__).parent}/", contextlib.__file__, functools.__file__)
+_BETWEEN = (__file__.removesuffix("errors.py"), contextlib.__file__, functools.__file__)
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

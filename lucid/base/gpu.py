@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from lucid.base.capture import REMEDY, capture_of_this_thread, captures, check_not_capturing, note_arrays
-from lucid.base.log import logger
+from lucid.base.reports import logger
 from lucid.base.trust import distrusted
 from lucid.errors import CaptureError, CudaUnavailableError, LucidError, OutOfMemoryError
 

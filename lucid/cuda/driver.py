@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.base import gpu
 from lucid.base.locks import Once
-from lucid.base.log import logger
+from lucid.base.reports import logger
 from lucid.cuda import cache
 from lucid.cuda.build import archive
 from lucid.cuda.build.image import Image, fitting, key_of

@@ -1,11 +1,12 @@
-"""Progress bars of long reads and writes, on a terminal."""
+"""Progress bars of long reads and writes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import TYPE_CHECKING, BinaryIO
+
+from lucid.base.reports import progress_bar, shows_progress
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -15,8 +16,8 @@ LEAST, PIECE = 1 << 30, 1 << 26
 
 
 def is_shown(size: int) -> bool:
-    """Return whether the read or write of so many bytes has a bar: on a terminal alone."""
-    return size >= LEAST and sys.stderr is not None and sys.stderr.isatty()
+    """Return whether the read or write of so many bytes has a bar."""
+    return size >= LEAST and shows_progress()
 
 
 @contextlib.contextmanager
@@ -26,11 +27,8 @@ def reading(file: BinaryIO, name: str) -> Generator[BinaryIO]:
     if not is_shown(size):
         yield file
         return
-    from rich.console import Console  # noqa: PLC0415  # only who sees a bar needs it
-    from rich.progress import wrap_file  # noqa: PLC0415  # as above
-
-    with wrap_file(file, size, description=name, console=Console(stderr=True), transient=True) as watched:
-        yield watched
+    with progress_bar(name, size) as (display, task):
+        yield display.wrap_file(file, task_id=task)
 
 
 def written(pieces: list[memoryview], name: str) -> Iterable[memoryview]:
@@ -40,13 +38,9 @@ def written(pieces: list[memoryview], name: str) -> Iterable[memoryview]:
 
 
 def _with_bar(pieces: list[memoryview], size: int, name: str) -> Generator[memoryview]:
-    from rich.console import Console  # noqa: PLC0415  # only who sees a bar needs it
-    from rich.progress import Progress  # noqa: PLC0415  # as above
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=size)
+    with progress_bar(name, size) as (display, task):
         for piece in pieces:
             for start in range(0, piece.nbytes, PIECE):
                 part = piece[start : start + PIECE]
                 yield part
-                bar.advance(task, part.nbytes)
+                display.advance(task, part.nbytes)

@@ -121,10 +121,13 @@ _explained: set[Any] = set()
 def _of_function(function: Any, text: str) -> str:
     """Return the docstring of a function with the section; its lines keep their places."""
     keys = *kinds_of(function.__name__), *_keys_of(function.__code__.co_filename)
-    kinds = [*(OF_FUNCTIONS[key] for key in keys if key in OF_FUNCTIONS), FUNCTIONS, _OF_LAYERS]
+    kinds = [*[OF_FUNCTIONS[key] for key in keys if key in OF_FUNCTIONS], FUNCTIONS, _OF_LAYERS]
 
     def meaning(name: str) -> str | None:
-        return next((kind[name] for kind in kinds if name in kind), None)
+        for kind in kinds:
+            if name in kind:
+                return kind[name]
+        return None
 
     fields = _fields_of(function)
     if "\n---" in text or "\n    ---" in text:
@@ -205,12 +208,13 @@ def _section(
             continue
         words = kind or _words(annotation)
         lines.append(f"{stars}{name} : {words if default is EMPTY else _type(words, default)}")
-        if len(said) <= WIDTH and "\n" not in said:
-            lines.append(f"    {said}")
-        else:
-            text = said if "\n" in said else textwrap.fill(said, WIDTH)
-            lines += textwrap.indent(text, "    ").split("\n")
+        lines += [f"    {said}"] if len(said) <= WIDTH and "\n" not in said else _long(said)
     return ["", "Parameters", "----------", *lines] if lines else []
+
+
+@functools.cache
+def _long(text: str) -> list[str]:
+    return textwrap.indent(text if "\n" in text else textwrap.fill(text, WIDTH), "    ").split("\n")
 
 
 def _sentence(allowed: Range) -> str:

@@ -7,6 +7,8 @@ import functools
 import graphlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -324,3 +326,18 @@ def test_a_circle_of_calls_is_seen():
     for line in ('extern "C" int high();\nint f() { return high(); }', '#include "high.h"\nvoid f() { High(); }'):
         exported = {"high.cpp": texts["high.cpp"] + '\nextern "C" { int high() { return 1; } }'}
         assert circle_in(needs_of({**texts, **exported, "low.cpp": f"{line}\n{texts['low.cpp']}"})), line
+
+
+def test_what_takes_long_to_load_waits():
+    """`import lucid`, and its layers and optimizers, load none of the packages that may wait for their first use."""
+    code = "import sys, lucid, lucid.nn, lucid.optim; print(*sys.modules)"
+    numpys = set(
+        subprocess.run(
+            [sys.executable, "-c", "import sys, numpy, ml_dtypes; print(*sys.modules)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+    )
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    assert not sorted((LAZY - numpys) & set(child.stdout.split())), "they are loaded: import them where they are needed"

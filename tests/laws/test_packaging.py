@@ -49,6 +49,7 @@ def test_the_wheel_carries_the_kernels_inside_the_package(wheel):
     assert [name for name in inside if name.endswith((".cu", ".cuh"))] == SOURCES
     tops = {name.split("/")[0] for name in names}
     assert tops == {"lucid", "lucid-stubs", f"lucid_cupy-{lucid.__version__}.dist-info"}
+    assert not [name for name in names if "/." in name]  # settings of developers' tools
 
 
 def test_the_wheel_takes_along_what_was_built(tmp_path):

@@ -1,7 +1,9 @@
-"""Small things that tests of many kinds are made of: what raises, a Function, a module, work in other threads."""
+"""Small things that tests of many kinds are made of: what raises, a Function, a module, threads, a terminal."""
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
 
 import lucid
@@ -38,3 +40,22 @@ def in_threads(*functions):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+class Terminal(io.StringIO):
+    """Output that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def terminal(monkeypatch):
+    """Return a terminal as the output of errors, on which rich draws.
+
+    It is no fixture: pytest sets the output of errors anew behind these.
+    """
+    made = Terminal()
+    monkeypatch.setattr(sys, "stderr", made)
+    monkeypatch.setenv("TERM", "xterm")  # on a dumb one rich draws nothing
+    monkeypatch.delenv("TTY_COMPATIBLE", raising=False)
+    return made

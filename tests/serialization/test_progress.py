@@ -10,32 +10,19 @@ import pytest
 
 import lucid
 from lucid.serialization import progress
+from tests.pieces import Terminal, raising, terminal
 
 
-class Terminal(io.StringIO):
-    """Output that says that it is a terminal."""
-
-    def isatty(self):
-        return True
-
-
-def terminal(monkeypatch):
-    """Return a terminal as the output of errors, where files of some bytes are long and written in small pieces.
-
-    It is no fixture: pytest sets the output of errors anew behind these.
-    """
-    made = Terminal()
+def small(monkeypatch):
+    """Return a terminal, where files of some bytes are long and written in small pieces."""
     monkeypatch.setattr(progress, "LEAST", 100)
     monkeypatch.setattr(progress, "PIECE", 64)
-    monkeypatch.setattr(sys, "stderr", made)
-    monkeypatch.setenv("TERM", "xterm")  # on a dumb one rich draws nothing
-    monkeypatch.delenv("TTY_COMPATIBLE", raising=False)
-    return made
+    return terminal(monkeypatch)
 
 
 def test_a_bar_is_shown_and_the_file_is_the_same(tmp_path, rng, monkeypatch):
     """Both directions name the file; what is written, and read, does not depend on the bar."""
-    output = terminal(monkeypatch)
+    output = small(monkeypatch)
     state = {"weight": lucid.tensor(rng.standard_normal((50, 3))), "epoch": 3}
     path = tmp_path / "model.safetensors"
     lucid.save(state, path)
@@ -70,12 +57,8 @@ def test_a_failure_below_the_bar_is_the_callers(tmp_path, monkeypatch):
     """A full disk while a bar is shown is an OSError, and what was there stays."""
     path = tmp_path / "model.safetensors"
     lucid.save([lucid.ones(10)], path)
-    terminal(monkeypatch)
-
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("rich.progress.Progress.advance", full)
+    small(monkeypatch)
+    monkeypatch.setattr("rich.progress.Progress.advance", raising(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
         lucid.save([lucid.zeros(100)], path)
     monkeypatch.undo()

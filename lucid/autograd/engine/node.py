@@ -45,6 +45,10 @@ _accumulation = new_lock()
 _registration = new_rlock()
 
 
+# The list of each kind on a node without a hook of it: to make three takes longer than the call of a tensor hook.
+NO_HOOKS = HookList()
+
+
 class Extra:
     """Rare attributes of a node: hooks, retained gradients, metadata, a stream. One truth test when absent.
 
@@ -82,9 +86,7 @@ class Extra:
         self.tensor_hooks: dict[int, HookList] = {}
         self.retained: dict[int, weakref.ref[TensorBase]] = {}
         self.expected: dict[int, tuple[tuple[int, ...], Any]] = {}
-        self.prehooks = HookList()
-        self.posthooks = HookList()
-        self.accumulated = HookList()
+        self.prehooks = self.posthooks = self.accumulated = NO_HOOKS
         self.metadata: dict[Any, Any] = {}
         self.stream: Any = None
         self.light: HookList | None = None
@@ -95,8 +97,13 @@ class Extra:
             plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
             self.light = self.tensor_hooks.get(0) if plain else None
 
-    def register(self, hooks: HookList, hook: Callable[..., Any], node: Node) -> RemovableHandle:
-        """Return the handle of a hook of `node`, put on one of the lists here."""
+    def register(self, kind: str, hook: Callable[..., Any], node: Node) -> RemovableHandle:
+        """Return the handle of a hook of `node`, put on the list of its kind here."""
+        with _registration:
+            hooks = getattr(self, kind)
+            if hooks is NO_HOOKS:
+                hooks = HookList()
+                setattr(self, kind, hooks)
         handle = RemovableHandle.of(hooks, hook, node if isinstance(node, AccumulateGrad) else None)
         self.settle()
         return handle
@@ -254,7 +261,7 @@ class Node:
         check_callable(hook, "Node.register_hook")
         hook = every_step_hook(in_context(hook, with_context, "node post"), every_step)
         extra = self.rare()
-        return extra.register(extra.posthooks, hook, self)
+        return extra.register("posthooks", hook, self)
 
     def register_prehook(
         self, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
@@ -276,7 +283,7 @@ class Node:
         check_callable(hook, "Node.register_prehook")
         hook = every_step_hook(in_context(hook, with_context, "node pre"), every_step)
         extra = self.rare()
-        return extra.register(extra.prehooks, hook, self)
+        return extra.register("prehooks", hook, self)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

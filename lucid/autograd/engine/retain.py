@@ -39,9 +39,11 @@ def hooks_of(tensor: TensorBase) -> HookList:
     node, output = edge
     extra = node.rare()
     extra.expected[output] = (tensor.array.shape, tensor.array.dtype)
-    hooks = extra.tensor_hooks.setdefault(output, HookList())
+    hooks = extra.tensor_hooks.get(output)
+    if hooks is None:
+        hooks = extra.tensor_hooks.setdefault(output, HookList())
     # a bfloat16 gradient may have to be cast back before a hook sees it, and several outputs come as a list
-    if node.outputs == 1 and tensor.array.dtype.kind == "f":
+    if node.outputs == 1 and extra.light is not hooks and tensor.array.dtype.kind == "f":
         extra.settle()
     return hooks
 
@@ -101,7 +103,7 @@ def register_post_accumulate_grad_hook(
         )
     hook = every_step_hook(in_context(hook, with_context, "accumulated"), every_step)
     extra = edge[0].rare()
-    return extra.register(extra.accumulated, hook, edge[0])
+    return extra.register("accumulated", hook, edge[0])
 
 
 def retain_grad(tensor: TensorBase) -> None:

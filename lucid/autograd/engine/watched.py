@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import length_hint
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.anomaly import check_grads
@@ -209,9 +210,9 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
     hooks = light[:]
     if captures:
         note_fired(hooks, "tensor hook")
-    hook, number = None, 0
+    hook, rest = None, iter(hooks)
     try:
-        for number, hook in enumerate(hooks):  # noqa: B007  the note on an error says it
+        for hook in rest:
             result = hook(tensor)
             if result is not None and result is not tensor:
                 array = check_replacement(hook, "tensor hook", result, expected, tensor).array
@@ -220,7 +221,7 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
                 tensor.edge = tensor.origin = None
                 tensor.version = {0: 0}
     except Exception as error:
-        add_hook_note(error, hook, "tensor hook", owner_of(node, 0), number)
+        add_hook_note(error, hook, "tensor hook", owner_of(node, 0), len(hooks) - length_hint(rest) - 1)
         raise
     return tensor.array
 

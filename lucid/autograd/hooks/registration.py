@@ -7,7 +7,6 @@ import os
 import sys
 import weakref
 from contextvars import ContextVar
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.table import HookTable
 
 # The beginning of the names of lucid's own files, whose functions register on behalf of others.
-PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
+PACKAGE = f"{__file__.rsplit(os.sep, 3)[0]}{os.sep}"
 
 # The sets of registrations that are open here, those of inner scopes last. A context variable, so that what other
 # threads register stays out.

@@ -11,7 +11,7 @@ from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple,
 from lucid.autograd.borrowing import ContentsVersion
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.functions import seen
-from lucid.autograd.modes.state import inference_mode, intercepted, thread
+from lucid.autograd.modes.state import inference_mode, intercepted, thread, unusual
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import CUDA
@@ -200,7 +200,7 @@ def lent(grad: Any) -> Any:
     if isinstance(grad, TensorBase):
         return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), counter)
     tensor = wrap(grad)
-    if getattr(tensor, "version", None) is not INFERENCE:
+    if not unusual or getattr(tensor, "version", None) is not INFERENCE:
         tensor.version = counter
     return tensor
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.base.log import logger
+from lucid.base.reports import logger
 from lucid.base.trust import distrusted
 from lucid.cuda.build.image import Image, fitting, key_of
 from lucid.cuda.cache import replacing

@@ -18,7 +18,7 @@ from lucid.backends.cuda import matmul
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
 from lucid.base.locks import Once
-from lucid.base.log import logger
+from lucid.base.reports import logger
 from lucid.cuda.launch.kernels import C_TYPES
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Self, cast, overload
 
 from lucid.arguments import checked, unfit
@@ -47,7 +47,7 @@ class Numbered(Module):
 
     def _key(self, index: int) -> str:
         """Return the name at a position, counted from the end if negative."""
-        return list(self._modules)[position_in(index, len(self._modules))]
+        return next(islice(self._modules, position_in(index, len(self._modules)), None))
 
     def _renumber(self, modules: Iterable[Module | None]) -> None:
         self._modules.clear()
@@ -178,6 +178,11 @@ class ModuleList(Numbered):
         super().__init__()
         if modules is not None:
             self.extend(modules)
+
+    def _key(self, index: int) -> str:
+        # in constant time: a loop over the indices of a long list is usual
+        name = str(position_in(index, len(self._modules)))
+        return name if name in self._modules else super()._key(index)
 
     def _made_of(self, items: list[tuple[str, Any]]) -> Self:
         return type(self)(module for _, module in items)

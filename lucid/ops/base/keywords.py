@@ -64,6 +64,9 @@ IN_NUMPYS_FORM = {
 }  # fmt: skip
 """The methods that CuPy's functions call on their argument in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``."""
 
+# What a wrapper has of its function; its name and place are set, and `functools` takes three times as long for all.
+COPIED = ("__name__", "__doc__", "__annotations__")
+
 
 def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]:
     """Return `function`, public as ``lucid.path``, with the keywords that this file is about."""
@@ -71,7 +74,7 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
     names = frozenset(_parameters(function))
     title = path.rpartition(".")[2]
 
-    @functools.wraps(function)
+    @functools.wraps(function, assigned=COPIED)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             return function(*args)
@@ -83,7 +86,7 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
         code = _code(function)
         most = code.co_argcount
 
-        @functools.wraps(function)
+        @functools.wraps(function, assigned=COPIED)
         def method(input: Any, /, *more: Any, **kwargs: Any) -> Any:
             if not more and not kwargs:
                 return function(input)

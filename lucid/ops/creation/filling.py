@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def on_device(make: Callable[[Any], Any], device: Device, requires_grad: bool, *, pin_memory: bool = False) -> Any:
-    """Return the tensor that ``make(numpy or cupy)`` gives on a device."""
+def on_device(
+    make: Callable[[Any], Any], device: Device, requires_grad: bool, *, pin_memory: bool = False, sized: bool = False
+) -> Any:
+    """Return the tensor that ``make(numpy or cupy)`` gives on a device; `sized` if its size was looked at before."""
     where = as_device(device)
     if where.type != "cpu":
         with gpu.use_device(where.index or 0):
-            return leaf(make(cupy_functions()), requires_grad, pin_memory=pin_memory)
+            array = make(gpu.cupy() if sized else cupy_functions())
+            return leaf(array, requires_grad, pin_memory=pin_memory)
     try:
         array = make(np)
     except MemoryError as error:
@@ -69,7 +72,7 @@ def zeros(
     """
     kind = dtype_for(dtype)
     shape = shape_of(size, "zeros", kind)
-    return on_device(lambda xp: xp.zeros(shape, kind), device, requires_grad, pin_memory=pin_memory)
+    return on_device(lambda xp: xp.zeros(shape, kind), device, requires_grad, pin_memory=pin_memory, sized=True)
 
 
 def ones(
@@ -87,7 +90,7 @@ def ones(
     """
     kind = dtype_for(dtype)
     shape = shape_of(size, "ones", kind)
-    return on_device(lambda xp: xp.ones(shape, kind), device, requires_grad, pin_memory=pin_memory)
+    return on_device(lambda xp: xp.ones(shape, kind), device, requires_grad, pin_memory=pin_memory, sized=True)
 
 
 def empty(
@@ -105,7 +108,7 @@ def empty(
     """
     kind = dtype_for(dtype)
     shape = shape_of(size, "empty", kind)
-    return on_device(lambda xp: xp.empty(shape, kind), device, requires_grad, pin_memory=pin_memory)
+    return on_device(lambda xp: xp.empty(shape, kind), device, requires_grad, pin_memory=pin_memory, sized=True)
 
 
 def full(
@@ -132,7 +135,7 @@ def full(
     kind = as_dtype(dtype).numpy
     shape = shape_of((size,), "full", kind)
     number = as_element(value, as_dtype(dtype), "fill_value")
-    return on_device(lambda xp: xp.full(shape, number, kind), device, requires_grad, pin_memory=pin_memory)
+    return on_device(lambda xp: xp.full(shape, number, kind), device, requires_grad, pin_memory=pin_memory, sized=True)
 
 
 def zeros_like(

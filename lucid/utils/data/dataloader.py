@@ -95,6 +95,8 @@ class DataLoader(Generic[T_co]):
         What workers are. Threads for what releases Python's lock: decoders, files, large NumPy operations.
     device : device, optional
         Where batches are put, two ahead, as `prefetch` does; None leaves them where they are.
+    progress : bool
+        Whether a pass shows a bar of its batches, where the output of errors is a terminal.
 
     Raises
     ------
@@ -138,6 +140,7 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
         worker: Literal["process", "thread"] = "process",
         device: Device = None,
+        progress: bool = False,
     ) -> None:
         streamed = isinstance(dataset, IterableDataset)
         check_reading(num_workers, timeout, prefetch_factor, worker)
@@ -163,6 +166,7 @@ class DataLoader(Generic[T_co]):
         self.in_order = in_order
         self.persistent_workers = persistent_workers
         self.device = None if device is None else as_device(device)
+        self.progress = progress
         if sampler is None and batch_sampler is None and not streamed:
             check_length(dataset)
             sampler = (RandomSampler if shuffle else SequentialSampler)(dataset, generator=generator)
@@ -245,12 +249,12 @@ class DataLoader(Generic[T_co]):
     # ---- what an iteration asks for ----
 
     @property
-    def parts(self) -> Parts:
+    def _parts(self) -> Parts:
         """The parts of the loader that readers need to make batches."""
         batched = self.batch_sampler is not None or self.batch_size is not None
         return Parts(self.dataset, self.collate_fn, batched, self.batch_size or 1, self.drop_last)
 
-    def take_workers(self, order: Order) -> Workers | None:
+    def _take_workers(self, order: Order) -> Workers | None:
         """Return the workers kept from the last pass, or new ones; None for a loader without workers."""
         workers, self._workers = self._workers, None
         if workers is not None:
@@ -259,7 +263,7 @@ class DataLoader(Generic[T_co]):
             workers.close()
         if not self.num_workers:
             return None
-        setup = Setup(self.parts, self.worker_init_fn)
+        setup = Setup(self._parts, self.worker_init_fn)
         first = mix(order.seed, order.epoch) >> 2  # an int64, as PyTorch's are
         seeds = [first + number for number in range(self.num_workers)]
         if self.worker == "thread":
@@ -267,28 +271,28 @@ class DataLoader(Generic[T_co]):
         else:
             if self._start is None or self._context is None:  # num_workers may have been set since, a device used
                 self._context = context_of(self._start)
-            workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self.pins)
+            workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self._pins)
         return workers
 
     @property
-    def pins(self) -> bool:
+    def _pins(self) -> bool:
         """Whether batches are to be in page-locked memory, and can be."""
         return self.pin_memory and gpu.is_available()
 
-    def finish(self, order: Order) -> None:
+    def _finish(self, order: Order) -> None:
         """Note that a pass is complete: the state is that of the next one."""
         order.finish()
         if self._order is order:
             self._order = None
 
-    def give_back(self, workers: Workers, *, healthy: bool) -> None:
+    def _give_back(self, workers: Workers, *, healthy: bool) -> None:
         """Keep workers for the next pass, or end them."""
         if self.persistent_workers and healthy and self._workers is None:
             self._workers = workers
         else:
             workers.close()
 
-    def hooked(self, index: int, batch: Any) -> Any:
+    def _hooked(self, index: int, batch: Any) -> Any:
         """Return a batch after the batch hooks."""
         if not self._hooks:
             return batch

@@ -20,7 +20,7 @@ from lucid.errors import ArgumentError, IndexOutOfRangeError, SettingError, Shap
 from lucid.ops.index.index_select import index_select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sized
+    from collections.abc import Callable
 
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
@@ -96,10 +96,10 @@ def size_of(dataset: Any, name: str) -> int:
     return len(dataset)
 
 
-def length_of(stream: IterableDataset[Any]) -> int | None:
-    """Return how many samples a stream says that it has; None if it says nothing."""
+def length_of(stream: Any) -> int | None:
+    """Return how many samples a stream, or batches a loader, says that it has; None if it says nothing."""
     try:
-        return len(cast("Sized", stream))
+        return len(stream)
     except (TypeError, NotImplementedError, AttributeError):
         return None
 

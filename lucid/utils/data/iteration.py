@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.profiler import record_function
 from lucid.base.interrupts import in_destructor
+from lucid.base.reports import progress_bar, shows_progress
 from lucid.errors import WorkerError
+from lucid.utils.data.dataset import length_of
 from lucid.utils.data.prefetch import pinned, prefetch
 from lucid.utils.data.randomness import SampleStreams
-from lucid.utils.data.reading import Result, reader_of, while_reading
+from lucid.utils.data.reading import Parts, Result, reader_of, while_reading
 from lucid.utils.data.stats import LoaderStats
 from lucid.utils.data.workers.processes import ProcessWorkers
 
@@ -36,7 +38,7 @@ class Iteration:
 
     def __init__(self, loader: DataLoader[Any], order: Order) -> None:
         self.stats = LoaderStats()
-        self._loader = loader
+        self._loader: Any = loader  # some of whose private methods are for its passes
         self._order = order
         self._next_index = order.first
         self._ended = False
@@ -45,15 +47,20 @@ class Iteration:
         self._turn = threading.RLock()
         # read, and not handed out yet: the order in which they come is that in which they are read
         self._ahead: deque[Read] = deque()
-        self._workers = loader.take_workers(order)
+        self._workers: Workers | None = self._loader._take_workers(order)
         try:
-            reads = read_here(loader, order) if self._workers is None else read_by(self._workers, loader, order)
+            if self._workers is None:
+                reads = read_here(self._loader._parts, order)
+            else:
+                reads = read_by(self._workers, loader, order)
             batches = _noted(reads, self._ahead)
             # worker processes fill memory that is page-locked already
-            convert = pinned if loader.pins and not isinstance(self._workers, ProcessWorkers) else None
+            convert = pinned if self._loader._pins and not isinstance(self._workers, ProcessWorkers) else None
             self._items: Iterator[Any] = batches if convert is None else map(convert, batches)
             if loader.device is not None:
                 self._items = prefetch(self._items, loader.device)
+            if loader.progress and shows_progress():
+                self._items = _with_bar(self._items, loader, order)
         except BaseException:
             self._end(healthy=False)
             raise
@@ -78,7 +85,7 @@ class Iteration:
             try:
                 batch = next(self._items)
             except StopIteration:
-                self._loader.finish(self._order)
+                self._loader._finish(self._order)
                 self._end(healthy=True)
                 raise
             except BaseException as error:
@@ -90,7 +97,7 @@ class Iteration:
         read = self._ahead.popleft()
         index = self._next_index
         self._next_index += 1
-        batch = self._loader.hooked(index, batch)
+        batch = self._loader._hooked(index, batch)
         self._order.reach(read.number, read.worker, read.result)
         self._returned = time.perf_counter()
         return batch
@@ -110,7 +117,7 @@ class Iteration:
         self._items = iter(())
         workers, self._workers = self._workers, None
         if workers is not None:
-            self._loader.give_back(workers, healthy=healthy)
+            self._loader._give_back(workers, healthy=healthy)
 
     def __del__(self) -> None:
         if getattr(self, "_workers", None) is not None:
@@ -123,12 +130,20 @@ def _noted(reads: Iterator[Read], ahead: deque[Read]) -> Iterator[Any]:
         yield read.result.batch
 
 
+def _with_bar(batches: Iterator[Any], loader: DataLoader[Any], order: Order) -> Iterator[Any]:
+    """Yield batches; a bar counts those that were worked with, so that it is full when the next pass begins."""
+    with progress_bar(f"epoch {order.epoch}", length_of(loader), order.first) as (display, task):
+        for batch in batches:
+            yield batch
+            display.advance(task)
+
+
 # ---- who reads ----
 
 
-def read_here(loader: DataLoader[Any], order: Order) -> Iterator[Read]:
+def read_here(parts: Parts, order: Order) -> Iterator[Read]:
     """Yield the batches of a pass, read by whoever asks for them."""
-    reader = reader_of(loader.parts, SampleStreams())
+    reader = reader_of(parts, SampleStreams())
     reader.begin(order.begin())
     while (job := order.next()) is not None:
         try:

@@ -90,7 +90,7 @@ def test_a_worker_that_has_failed_before_it_is_asked():
     """Its own error comes also where it had ended before the first question."""
     loader = DataLoader(Numbers(), num_workers=1)
     workers = processes.ProcessWorkers(
-        Setup(loader.parts, broken_start), [1], loader.multiprocessing_context, 2, pin=False
+        Setup(loader._parts, broken_start), [1], loader.multiprocessing_context, 2, pin=False
     )
     try:
         workers._workers[0].process.join(20)

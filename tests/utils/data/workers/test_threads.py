@@ -42,6 +42,7 @@ def test_a_sample_that_raises(kind):
         assert (caught.value.batch, caught.value.indices) == (3, list(range(30, 40)))
         del caught
 
+
 class Unprintable(Exception):
     def __str__(self):
         raise LookupError("no text")
