@@ -23,7 +23,7 @@ def logger() -> logging.Logger:
 
 
 def shows_progress() -> bool:
-    """Return whether progress bars are shown: where the output of errors is a terminal."""
+    """Return whether progress bars are shown: the output of errors is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
