@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array, Ints
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # Weights of one block of heads, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
 CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
 LARGE = 32
+# Fewest queries of a band: products of fewer rows take as long as these.
+BAND = 128
 
 
 def blocks(xp: ModuleType, q: Array, k: Array, itemsize: int) -> Any:
@@ -59,13 +61,33 @@ def with_causal(
     return later if bias is None else bias + later
 
 
-def scores(
-    xp: ModuleType, q: Array, k: Array, bias: Array | None, block: Ints, scale: float, dtype: np.dtype[Any]
-) -> Array:
-    """Return the scaled and masked products of the queries and keys of a block."""
-    s = product(xp, q[block].astype(dtype) * dtype.type(scale), k[block].astype(dtype, copy=False).swapaxes(-1, -2))
+def bands(xp: ModuleType, q: Array, k: Array, itemsize: int, *, causal: bool) -> list[tuple[slice, slice]]:
+    """Return the queries and keys of each band of the weights of a head; the first band has all keys.
+
+    On the CPU a band stays in the cache, and goes without the keys that are later than all of its queries.
+    """
+    queries, keys = q.shape[-2], k.shape[-2]
+    rows = queries
+    if xp is np and (causal or queries * keys * itemsize > CPU_BLOCK):
+        rows = BAND if causal else max(BAND, CPU_BLOCK // (keys * itemsize))
+    stops = [*range(rows, queries, rows), queries] if rows < queries else [queries]
+    starts = [0, *stops[:-1]]
+    shown = [stop if causal else keys for stop in stops[:-1]] + [keys]
+    return [(slice(a, b), slice(0, min(c, keys))) for a, b, c in zip(starts, stops, shown, strict=True)][::-1]
+
+
+def part_of(x: Array | None, rows: slice, columns: slice) -> Any:
+    """Return the rows and columns of a mask, or of the array for its gradient: all where it has one for all."""
+    if x is None:
+        return None
+    return x[..., rows if x.shape[-2] > 1 else slice(None), columns if x.shape[-1] > 1 else slice(None)]
+
+
+def scores(xp: ModuleType, q: Array, k: Array, bias: Array | None, scale: float, dtype: np.dtype[Any]) -> Array:
+    """Return the scaled and masked products of queries and keys."""
+    s = product(xp, q.astype(dtype) * dtype.type(scale), k.astype(dtype, copy=False).swapaxes(-1, -2))
     if bias is not None:
-        s += bias[block]
+        s += bias
     return s
 
 
@@ -75,10 +97,10 @@ def moderate(x: Array) -> bool:
 
 
 def weights_of(
-    xp: ModuleType, q: Array, k: Array, bias: Array | None, block: Ints, scale: float, dtype: np.dtype[Any]
+    xp: ModuleType, q: Array, k: Array, bias: Array | None, scale: float, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
-    """Return the softmax of the scaled and masked products of a block, and the logarithms of its denominators."""
-    s = scores(xp, q, k, bias, block, scale, dtype)
+    """Return the softmax of the scaled and masked products, and the logarithms of its denominators."""
+    s = scores(xp, q, k, bias, scale, dtype)
     top = s.max(-1, keepdims=True) if s.shape[-1] else xp.zeros((*s.shape[:-1], 1), dtype)
     top = xp.where(top == -math.inf, dtype.type(0), top)
     s -= top
@@ -114,11 +136,16 @@ def attention(
     bias = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
     keep = broadcast_mask(xp, keep, q, k)
     for block in blocks(xp, q, k, dtype.itemsize):
-        s, total[block] = weights_of(xp, q, k, bias, block, scale, dtype)
-        if keep is not None:
-            s *= keep[block]
-            s *= dtype.type(1 / (1 - drop))
-        out[block] = product(xp, s, v[block].astype(dtype, copy=False))
+        some = [None if x is None else x[block] for x in (bias, keep)]
+        for rows, columns in bands(xp, q, k, dtype.itemsize, causal=causal):
+            bias_part, keep_part = (part_of(x, rows, columns) for x in some)
+            s, total[block][..., rows] = weights_of(
+                xp, q[block][..., rows, :], k[block][..., columns, :], bias_part, scale, dtype
+            )
+            if keep_part is not None:
+                s *= keep_part
+                s *= dtype.type(1 / (1 - drop))
+            out[block][..., rows, :] = product(xp, s, v[block][..., columns, :].astype(dtype, copy=False))
     return out, total
 
 
@@ -147,6 +174,14 @@ def attention_vjp(
     )
 
 
+def add_band(sums: dict[int, Array], number: int, columns: slice, part: Array) -> None:
+    """Add the part of a band to the gradient of keys or values: the first one has all keys."""
+    if number in sums:
+        sums[number][..., columns, :] += part
+    else:
+        sums[number] = part
+
+
 @primitive(outputs=("q_grad", "k_grad", "v_grad", "bias_grad"), differentiable=(0, 1, 2, 3))
 def attention_grad(
     xp: ModuleType,
@@ -167,7 +202,7 @@ def attention_grad(
     """Return the gradients of :func:`attention`, with the weights computed anew; None for those not needed."""
     dtype = accumulation_dtype(q.dtype)
     grads = [xp.empty(x.shape, x.dtype) if need else None for x, need in zip((q, k, v), needs, strict=False)]
-    q_grad, k_grad, v_grad = grads
+    q_grad = grads[0]
     bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
     bias_mask = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
     keep = broadcast_mask(xp, keep, q, k)
@@ -175,32 +210,44 @@ def attention_grad(
     for block in blocks(xp, q, k, dtype.itemsize):
         # a large `total` has few digits behind the point, and so has a rounded `out`, of which a difference is taken
         exact = xp is np and out.dtype == dtype and moderate(total[block]) and moderate(out[block])
-        if exact:
-            weights = scores(xp, q, k, bias_mask, block, scale, dtype)
-            weights -= total[block][..., None]
-            xp.exp(weights, out=weights)
-        else:
-            weights, _ = weights_of(xp, q, k, bias_mask, block, scale, dtype)
-        g_block = g[block].astype(dtype, copy=False)
-        kept = None if keep is None else keep[block] * dtype.type(1 / (1 - drop))
-        if v_grad is not None:
-            used = weights if kept is None else weights * kept
-            v_grad[block] = product(xp, used.swapaxes(-1, -2), g_block)
-        if q_grad is None and k_grad is None and bias_grad is None:
-            continue
-        s = product(xp, g_block, v[block].astype(dtype, copy=False).swapaxes(-1, -2))
-        if kept is not None:
-            s *= kept
-        s -= (g_block * out[block] if exact else weights * s).sum(-1, keepdims=True)
-        s *= weights
-        if q_grad is not None:
-            q_grad[block] = product(xp, s, k[block].astype(dtype, copy=False)) * factor
-        if k_grad is not None:
-            k_grad[block] = product(xp, s.swapaxes(-1, -2), q[block].astype(dtype, copy=False)) * factor
+        some = [None if x is None else x[block] for x in (bias_mask, keep)]
+        target = None
         if bias_grad is not None:
             target = bias_grad.reshape((1,) * (q.ndim - bias_grad.ndim) + bias_grad.shape)
             target = target[tuple([i if size > 1 else 0 for i, size in zip(block, target.shape, strict=False)])]
-            target += sum_to_array(xp, s, target.shape)
+        sums: dict[int, Array] = {}
+        for rows, columns in bands(xp, q, k, dtype.itemsize, causal=causal):
+            bias_part, kept = (part_of(x, rows, columns) for x in some)
+            queries, keys = q[block][..., rows, :], k[block][..., columns, :]
+            if exact:
+                weights = scores(xp, queries, keys, bias_part, scale, dtype)
+                weights -= total[block][..., rows, None]
+                xp.exp(weights, out=weights)
+            else:
+                weights, _ = weights_of(xp, queries, keys, bias_part, scale, dtype)
+            given = g[block][..., rows, :].astype(dtype, copy=False)
+            if kept is not None:
+                kept = kept * dtype.type(1 / (1 - drop))
+            if needs[2]:
+                used = weights if kept is None else weights * kept
+                add_band(sums, 2, columns, product(xp, used.swapaxes(-1, -2), given))
+            if not (needs[0] or needs[1] or bias_grad is not None):
+                continue
+            s = product(xp, given, v[block][..., columns, :].astype(dtype, copy=False).swapaxes(-1, -2))
+            if kept is not None:
+                s *= kept
+            s -= (given * out[block][..., rows, :] if exact else weights * s).sum(-1, keepdims=True)
+            s *= weights
+            if q_grad is not None:
+                q_grad[block][..., rows, :] = product(xp, s, keys.astype(dtype, copy=False)) * factor
+            if needs[1]:
+                add_band(sums, 1, columns, product(xp, s.swapaxes(-1, -2), queries.astype(dtype, copy=False)) * factor)
+            if target is not None:
+                part = part_of(target, rows, columns)
+                part += sum_to_array(xp, s, part.shape)
+        for number, gradient in sums.items():
+            whole: Any = grads[number]
+            whole[block] = gradient
     if bias is not None and bias_grad is not None:
         bias_grad = bias_grad.astype(bias.dtype, copy=False)
     return (*grads, bias_grad)

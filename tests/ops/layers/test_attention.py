@@ -146,6 +146,36 @@ def test_blocks(rng, monkeypatch):
             np.testing.assert_allclose(got.numpy(force=True), expected.numpy(force=True), rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("mask", ["none", "causal", (7, 9), (7, 1), (1, 9), (2, 1, 7, 9)])
+@pytest.mark.parametrize(("queries", "keys"), [(7, 9), (9, 7), (7, 2)])
+def test_bands(mask, queries, keys, rng, monkeypatch):
+    """Values and gradients do not depend on how many queries are computed at a time."""
+    shapes = (2, 3, queries, 5), (2, 3, keys, 5), (2, 3, keys, 6)
+    arrays = [rng.standard_normal(shape) for shape in shapes]
+    if isinstance(mask, tuple):
+        sizes = {7: queries, 9: keys}
+        arrays.append(rng.standard_normal([sizes.get(size, size) for size in mask]))
+    upstream = lucid.tensor(rng.standard_normal((2, 3, queries, 6)))
+    monkeypatch.setattr(attention, "CPU_BLOCK", 1)
+    results = []
+    for rows in (1, 3, 1 << 20):
+        monkeypatch.setattr(attention, "BAND", rows)
+        lucid.manual_seed(0)
+        tensors = [lucid.tensor(a).requires_grad_() for a in arrays]
+        out = scaled_dot_product_attention(*tensors, is_causal=mask == "causal", dropout_p=0.3)
+        results.append([out.detach(), *lucid.autograd.grad([out], tensors, [upstream])])
+    for other in results[1:]:
+        for got, expected in zip(other, results[0], strict=True):
+            np.testing.assert_allclose(got.numpy(force=True), expected.numpy(force=True), rtol=1e-11, atol=1e-12)
+
+
+def test_hidden_keys_are_not_computed():
+    """Under a causal mask the CPU computes little more than the half of the weights that is seen."""
+    q = np.empty((2048, 1), np.float32)
+    bands = attention.bands(np, q, q, 4, causal=True)
+    assert sum((rows.stop - rows.start) * columns.stop for rows, columns in bands) < 0.54 * 2048**2
+
+
 def test_scores_of_nothing_weigh_all_alike(rng):
     """A scale of 0 is one, and makes means of the values, of those that a query may see."""
     q, k, v = (lucid.tensor(rng.standard_normal((2, 3, 4))) for _ in range(3))
