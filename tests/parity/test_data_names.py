@@ -94,5 +94,7 @@ def test_what_lucid_takes_beyond_pytorch_has_a_default():
             assert added <= set(defaults(ours))
             extra[name] = added
     assert extra == {
-        "DataLoader": {"worker", "device"}, "DistributedSampler": {"shards"}, "SequentialSampler": {"generator"},
-    }  # fmt: skip
+        "DataLoader": {"worker", "device", "progress"},
+        "DistributedSampler": {"shards"},
+        "SequentialSampler": {"generator"},
+    }
