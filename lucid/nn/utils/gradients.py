@@ -20,7 +20,7 @@ from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.ops.elementwise.selection import clamp
-from lucid.ops.reduction.norms import norm
+from lucid.ops.reduction.norms import norm, norm_of
 from lucid.ops.shape.joining import cat, stack
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
     "vector_to_parameters",
 ]  # fmt: skip
+
+# The kinds of arrays of which many are looked at without an op for each.
+HOSTS = ({(np.ndarray, "f")}, {(np.ndarray, "d")})
 
 
 def _tensors(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
@@ -102,6 +105,30 @@ def multiply(grad: Any, factor: Any) -> None:
     grad.copy_((grad.float() if grad.element_size() == 2 else grad) * factor)
 
 
+def multiply_on_host(grads: list[Any], factor: Any) -> list[Any]:
+    """Return the gradients that are still to be multiplied by a number, after those that NumPy can do at once."""
+    # what is in a graph, a view, or shares its memory is left to operations that look after that
+    plain = [
+        grad
+        for grad in grads
+        if grad.edge is None
+        and grad.origin is None
+        and type(grad.array) is np.ndarray
+        and grad.array.dtype.char in "fd"
+        and grad.array.flags.writeable
+    ]
+    versions = versions_of(plain)
+    if any(type(version) is not list for version in versions):
+        return grads
+    keep_saved(*versions)
+    with np.errstate(all="ignore"):
+        for grad, version in zip(plain, versions, strict=True):
+            np.multiply(grad.array, grad.array.dtype.type(factor), out=grad.array)
+            version[0] += 1
+    done = set(map(id, plain))
+    return [grad for grad in grads if id(grad) not in done]
+
+
 def multiplied(grads: list[Any], factor: float) -> bool:
     """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
     flags: list[Any] = []
@@ -156,7 +183,8 @@ def _total_norm(
     with no_grad():
         total = _norm_on_device(arrays, order) if tensors else wrap(np.zeros((), np.float32))
         if total is None:
-            total = norm(stack(_norms(tensors, order)), order)
+            norms = _norms_on_host(tensors) if order == 2 else None
+            total = norm(stack(_norms(tensors, order)) if norms is None else norms, order)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
                 f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
@@ -171,6 +199,15 @@ def _norm_on_device(arrays: Arrays | None, order: float) -> Any:
         return None
     total = arrays.total_norm(order, functools.reduce(promote_types, map(as_dtype, arrays.dtypes)).numpy)
     return None if total is NotImplemented else wrap(total)
+
+
+def _norms_on_host(tensors: list[Any]) -> Any:
+    """Return the lengths of tensors on the CPU that are all float32, or all float64, as a vector; None of others."""
+    arrays = [tensor.array for tensor in tensors]
+    if {(type(array), array.dtype.char) for array in arrays} not in HOSTS:
+        return None
+    with np.errstate(all="ignore"):
+        return wrap(np.array([norm_of(np, array, 2, None, keepdim=False) for array in arrays]))
 
 
 def _by_device(tensors: list[Any]) -> list[list[Any]]:
@@ -220,7 +257,8 @@ def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, tot
             scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
             for group in _by_device(grads):
                 factor = scale.to(group[0].device)
-                for grad in group:
+                rest = group if factor.is_cuda else multiply_on_host(group, factor.array)
+                for grad in rest:
                     multiply(grad, factor)
 
 

@@ -77,7 +77,7 @@ def bands(xp: ModuleType, q: Array, k: Array, itemsize: int, *, causal: bool) ->
 
 
 def part_of(x: Array | None, rows: slice, columns: slice) -> Any:
-    """Return the rows and columns of a mask, or of the array for its gradient: all where it has one for all."""
+    """Return the rows and columns of a mask, or of its gradient: all of a dimension of one."""
     if x is None:
         return None
     return x[..., rows if x.shape[-2] > 1 else slice(None), columns if x.shape[-1] > 1 else slice(None)]
@@ -225,18 +225,18 @@ def attention_grad(
                 xp.exp(weights, out=weights)
             else:
                 weights, _ = weights_of(xp, queries, keys, bias_part, scale, dtype)
-            given = g[block][..., rows, :].astype(dtype, copy=False)
+            upstream = g[block][..., rows, :].astype(dtype, copy=False)
             if kept is not None:
                 kept = kept * dtype.type(1 / (1 - drop))
             if needs[2]:
                 used = weights if kept is None else weights * kept
-                add_band(sums, 2, columns, product(xp, used.swapaxes(-1, -2), given))
+                add_band(sums, 2, columns, product(xp, used.swapaxes(-1, -2), upstream))
             if not (needs[0] or needs[1] or bias_grad is not None):
                 continue
-            s = product(xp, given, v[block][..., columns, :].astype(dtype, copy=False).swapaxes(-1, -2))
+            s = product(xp, upstream, v[block][..., columns, :].astype(dtype, copy=False).swapaxes(-1, -2))
             if kept is not None:
                 s *= kept
-            s -= (given * out[block][..., rows, :] if exact else weights * s).sum(-1, keepdims=True)
+            s -= (upstream * out[block][..., rows, :] if exact else weights * s).sum(-1, keepdims=True)
             s *= weights
             if q_grad is not None:
                 q_grad[block][..., rows, :] = product(xp, s, keys.astype(dtype, copy=False)) * factor

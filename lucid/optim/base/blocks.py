@@ -11,7 +11,7 @@ from lucid.base.arrays import Array, namespace, on
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 19
 
 
-def update_in_blocks(chain: Callable[..., None], temporaries: int, row: list[Array], numbers: dict[str, Any]) -> None:
-    """Let the chain of a formula change arrays in place: a parameter and the state that belongs to it.
+def update_in_blocks(
+    chain: Callable[..., None], temporaries: int, rows: Iterable[Sequence[Array]], numbers: dict[str, Any]
+) -> None:
+    """Let the chain of a formula change arrays in place: parameters and the state that belongs to each.
 
     Complex numbers are handed over as pairs of real ones, and half types in float32.
 
@@ -32,11 +34,23 @@ def update_in_blocks(chain: Callable[..., None], temporaries: int, row: list[Arr
         more like them, with ufuncs and ``out=``. On CuPy it gets whole arrays.
     temporaries : int
         How many more.
-    row : list of Array
-        The gradient, the parameter and its state, of one shape, dtype and device.
+    rows : iterable of sequence of Array
+        The gradient, the parameter and its state, of one shape, dtype and device, for each parameter.
     numbers : dict
         As the chain calls them.
     """
+    # a step overflows silently, as all arithmetic of tensors
+    with np.errstate(all="ignore"):
+        for row in rows:
+            grad = row[0]
+            if type(grad) is np.ndarray and grad.nbytes <= BLOCK_BYTES and grad.dtype.char in "fd":
+                # one block as it is: of many small parameters all else would take most of the time
+                chain(np, *row, *[np.empty_like(grad) for _ in range(temporaries)], **numbers)
+            else:
+                _update(chain, temporaries, row, numbers)
+
+
+def _update(chain: Callable[..., None], temporaries: int, row: Sequence[Array], numbers: dict[str, Any]) -> None:
     arrays = [array[..., None].view(array.real.dtype) if array.dtype.kind == "c" else array for array in row]
     xp = namespace(row[0])
     work = accumulation_dtype(arrays[0].dtype)
@@ -50,11 +64,9 @@ def update_in_blocks(chain: Callable[..., None], temporaries: int, row: list[Arr
     count, *rest = arrays[0].shape
     length = max(BLOCK_BYTES // max(work.itemsize * math.prod(rest), 1), 1)
     spare = [np.empty((min(length, count), *rest), work) for _ in range(temporaries)]
-    # a step overflows silently, as all arithmetic of tensors
-    with np.errstate(all="ignore"):
-        for start in range(0, count, length):
-            block = [array[start : start + length] for array in arrays]
-            _apply(chain, np, block, [array[: len(block[0])] for array in spare], work, numbers)
+    for start in range(0, count, length):
+        block = [array[start : start + length] for array in arrays]
+        _apply(chain, np, block, [array[: len(block[0])] for array in spare], work, numbers)
 
 
 def _apply(

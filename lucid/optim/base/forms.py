@@ -293,9 +293,9 @@ class Form:
                 table.launch(addresses, at, 0, *numbers.values())
             if chain is None:
                 continue
-            for position in batch.others:
-                row = [column[position] for column in (grads, self._arrays, *self._state.values())]
-                update_in_blocks(*chain, row, numbers)
+            columns = grads, self._arrays, *self._state.values()
+            rows = zip(*[[column[at] for at in batch.others] for column in columns], strict=True)
+            update_in_blocks(*chain, rows, numbers)
 
     def write(self, values: Sequence[float]) -> None:
         """Write changed settings to every device that computes numbers from them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -192,3 +193,52 @@ def test_norms_with_gradients_of_no_elements(order):
     else:
         total = nn.utils.clip_grad_norm_(weights, 0.5, order)
         assert total.item() == pytest.approx(3 ** (1 / order))
+
+
+def gradients(kind, array):
+    """Return a gradient of some kind, on the CPU, and what else shows a change of it."""
+    whole = lucid.tensor(array, device="cpu")
+    if kind == "view":
+        return whole[1:], whole
+    if kind == "transposed":
+        return whole.t().contiguous().t(), None
+    if kind == "recorded":
+        return (whole.requires_grad_() * 1.0), None
+    return whole, None
+
+
+@pytest.mark.parametrize("kind", ["plain", "view", "transposed", "recorded", "half"])
+def test_many_gradients_of_the_cpu(kind, rng):
+    """Whatever a gradient is, it is multiplied once, in its memory, and its version says so."""
+    dtype = np.float16 if kind == "half" else np.float32
+    arrays = [10 * rng.standard_normal((3, 4)).astype(dtype) for _ in range(4)]
+    made = [gradients(kind if place % 2 else "plain", array.copy()) for place, array in enumerate(arrays)]
+    weights = [nn.Parameter(lucid.zeros_like(grad)) for grad, _ in made]
+    for weight, (grad, _) in zip(weights, made, strict=True):
+        weight.grad = grad
+    before = [weight.grad.detach().numpy().astype(np.float64) for weight in weights]
+    versions = [weight.grad._version for weight in weights]
+    nn.utils.clip_grad_norm_(weights, 2.0)
+    factor = 2.0 / np.linalg.norm(np.concatenate([each.ravel() for each in before]))
+    for weight, (grad, base), one, version in zip(weights, made, before, versions, strict=True):
+        np.testing.assert_allclose(weight.grad.detach().numpy(), one * factor, rtol=2e-3 if kind == "half" else 1e-5)
+        assert weight.grad._version == version + 1
+        if base is not None:
+            np.testing.assert_array_equal(base[1:].numpy(), weight.grad.numpy())
+
+
+def test_clipping_keeps_what_was_saved(rng):
+    """A gradient of the CPU that a recorded op has saved is kept as it was, where changes are allowed, or refused."""
+    array = rng.standard_normal(3)
+    for allowed in (True, False):
+        weight, factor = nn.Parameter(lucid.zeros(3, dtype=lucid.float64)), lucid.ones(3).double().requires_grad_()
+        weight.grad = lucid.tensor(array)
+        with lucid.autograd.graph.allow_mutation_on_saved_tensors() if allowed else contextlib.nullcontext():
+            product = factor * weight.grad
+            nn.utils.clip_grad_norm_([weight], 1e-3)
+            if allowed:
+                product.sum().backward()
+                np.testing.assert_array_equal(factor.grad.numpy(), array)
+            else:
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    product.sum().backward()
