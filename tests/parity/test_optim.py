@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import math
 
 import numpy as np
@@ -12,7 +11,8 @@ import torch
 
 import lucid
 from tests.device import DEVICE
-from tests.optimizers import SETTINGS
+from tests.optimizers import OTHERS, SETTINGS
+from tests.parity.pieces import close, parameters
 
 # Sizes around the blocks in which a step runs: one element, below a block, and several blocks with a rest. Those of the
 # CPU hold 65,536 doubles, those of a CUDA device 2,048 elements or more.
@@ -24,7 +24,9 @@ PARTS = 3 * np.random.default_rng(0).standard_normal((2, OFFSETS + max(map(math.
 
 ALGORITHMS = {row: case for row, case in SETTINGS.items() if hasattr(torch.optim, case[0])}
 each_algorithm = pytest.mark.parametrize(("name", "settings"), ALGORITHMS.values(), ids=ALGORITHMS)
-each_optimizer = pytest.mark.parametrize("name", dict.fromkeys(name for name, _ in ALGORITHMS.values()))
+NAMES = dict.fromkeys(name for name, _ in ALGORITHMS.values())
+each_optimizer = pytest.mark.parametrize("name", NAMES)
+each_class = pytest.mark.parametrize("name", [*NAMES, *OTHERS])
 
 
 class Pair:
@@ -57,8 +59,7 @@ class Pair:
             optimizer.step()
 
     def compare(self, tolerance):
-        for ours, theirs in zip(self.ours, self.theirs, strict=True):
-            np.testing.assert_allclose(ours.numpy(force=True), theirs.numpy(force=True), rtol=tolerance, atol=tolerance)
+        close(self.ours, self.theirs, tolerance, tolerance)
 
 
 @each_algorithm
@@ -140,17 +141,13 @@ def test_same_keys_in_the_state_dict(name, settings):
         assert group.items() <= other.items()
 
 
-@each_optimizer
+@each_class
 def test_signature(name):
     """Constructors take PyTorch's parameters, with its defaults."""
-    ours, theirs = (
-        [(p.name, p.kind, p.default) for p in inspect.signature(getattr(library.optim, name)).parameters.values()]
-        for library in (lucid, torch)
-    )
-    assert ours == theirs
+    assert parameters(getattr(lucid.optim, name)) == parameters(getattr(torch.optim, name))
 
 
-@each_optimizer
+@each_class
 def test_address(name):
     """A class is found in the module in which PyTorch has it."""
     address = getattr(torch.optim, name).__module__.removeprefix("torch.")

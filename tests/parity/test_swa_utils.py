@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 import torch
 
 import lucid
 from lucid.optim import swa_utils
+from tests.parity.pieces import parameters
 
 FUNCTIONS = {
     "the mean": lambda m: {},
@@ -43,14 +42,7 @@ def test_every_name_is_there():
     """What PyTorch's module exports, lucid's does, with its signatures."""
     assert sorted(swa_utils.__all__) == sorted(torch.optim.swa_utils.__all__)
     for name in swa_utils.__all__:
-        ours, theirs = (
-            [
-                (p.name, p.kind, p.default)
-                for p in inspect.signature(getattr(library.optim.swa_utils, name)).parameters.values()
-            ]
-            for library in (lucid, torch)
-        )
-        assert ours == theirs, name
+        assert parameters(getattr(swa_utils, name)) == parameters(getattr(torch.optim.swa_utils, name)), name
 
 
 @pytest.mark.parametrize("row", FUNCTIONS)
