@@ -38,6 +38,13 @@ def put(library, model, arrays):
     model.load_state_dict({name: library.tensor(value) for name, value in arrays.items()})
 
 
+def update(models, averages, state):
+    """Load a state of NumPy arrays into the models, and take them into their averages."""
+    for (library, model), average in zip(models, averages, strict=True):
+        put(library, model, state)
+        average.update_parameters(model)
+
+
 def test_every_name_is_there():
     """What PyTorch's module exports, lucid's does, with its signatures."""
     assert sorted(swa_utils.__all__) == sorted(torch.optim.swa_utils.__all__)
@@ -60,9 +67,7 @@ def test_averages(rng, row):
             name: rng.standard_normal(value.shape) if value.dtype.kind == "f" else rng.integers(0, 99, value.shape)
             for name, value in state_of(models[1][1]).items()
         }
-        for (library, model), average in zip(models, averages, strict=True):
-            put(library, model, state)
-            average.update_parameters(model)
+        update(models, averages, state)
         ours, theirs = map(state_of, averages)
         assert list(ours) == list(theirs)
         for name, value in theirs.items():
@@ -79,9 +84,7 @@ def test_a_state_dict_of_the_other_library(rng):
     put(lucid, averages[0], state_of(averages[1]))
     state = {name: rng.standard_normal(value.shape) for name, value in state_of(models[1][1]).items()}
     state["1.num_batches_tracked"] = np.array(5)
-    for (library, model), average in zip(models, averages, strict=True):
-        put(library, model, state)
-        average.update_parameters(model)
+    update(models, averages, state)
     ours, theirs = map(state_of, averages)
     for name, value in theirs.items():
         np.testing.assert_allclose(ours[name], value, rtol=1e-12, err_msg=name)

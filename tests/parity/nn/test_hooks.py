@@ -5,28 +5,14 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
-import numpy as np
 import pytest
-import torch
 
-import lucid
-from tests.parity.pieces import as_in_pytorch, linear, seeded
+from tests.parity.pieces import as_in_pytorch, linear, plain, seeded
 from tests.pieces import module_of, raising
 
 contract = pytest.mark.contract
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def plain(value):
-    """Return nested tuples and lists of Python numbers in the place of tensors."""
-    if isinstance(value, torch.Tensor | lucid.Tensor):
-        return np.round(np.array(value.detach().tolist()), 9).tolist()
-    if isinstance(value, tuple | list):
-        return [plain(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
-    return value
 
 
 def nested(lib):

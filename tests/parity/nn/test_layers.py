@@ -30,10 +30,6 @@ INPLACE = {
 SLOPE_IN_FLOAT32 = {"Hardsigmoid": 1e-7}
 
 
-def as_torch(value):
-    return torch.tensor(value)
-
-
 def same_state(theirs, ours, tolerance=1e-10):
     """Check keys, shapes and values of two state dicts."""
     assert list(theirs) == list(ours)

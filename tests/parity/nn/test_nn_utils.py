@@ -11,17 +11,6 @@ import torch
 import lucid
 from tests.parity.pieces import agree, close, parameters
 
-
-def as_torch(state):
-    """Return a state dict of PyTorch's tensors."""
-    return {name: torch.tensor(value.numpy(force=True)) for name, value in state.items()}
-
-
-def as_lucid(state):
-    """Return a state dict of lucid's tensors."""
-    return {name: lucid.tensor(value.numpy()) for name, value in state.items()}
-
-
 RECIPES = {
     "weight_norm": lambda lib: lib.nn.utils.parametrizations.weight_norm(lib.nn.Conv2d(3, 4, 2), dim=1),
     "weight_norm all": lambda lib: lib.nn.utils.parametrizations.weight_norm(lib.nn.Linear(5, 4), dim=None),
@@ -42,7 +31,7 @@ def test_weights(name, rng):
         theirs, ours = (RECIPES[name](lib).double() for lib in (torch, lucid))
     assert repr(ours) == repr(theirs)
     assert list(ours.state_dict()) == list(theirs.state_dict())
-    ours.load_state_dict(as_lucid(theirs.state_dict()))
+    ours.load_state_dict({name: lucid.tensor(value.numpy()) for name, value in theirs.state_dict().items()})
     values = rng.standard_normal((2, 5) if hasattr(theirs, "in_features") else (2, 3, 4, 4))
     for mode in (True, False):
         outs = [module.train(mode)(lib.tensor(values)) for lib, module in ((lucid, ours), (torch, theirs))]
@@ -51,7 +40,7 @@ def test_weights(name, rng):
         close(outs[:1], outs[1:], 1e-9, 1e-12)
     close([q.grad for q in ours.parameters()], [p.grad for p in theirs.parameters()], 1e-8, 1e-10)
     close(ours.state_dict().values(), theirs.state_dict().values(), 1e-9, 1e-12)
-    theirs.load_state_dict(as_torch(ours.state_dict()))
+    theirs.load_state_dict({name: torch.tensor(value.numpy(force=True)) for name, value in ours.state_dict().items()})
 
 
 def test_signatures():

@@ -28,6 +28,17 @@ def linear(lib, inputs, outputs, seed):
     return layer
 
 
+def plain(value):
+    """Return nested tuples and lists of Python numbers in the place of tensors."""
+    if isinstance(value, torch.Tensor | lucid.Tensor):
+        return np.round(np.array(value.detach().tolist()), 9).tolist()
+    if isinstance(value, tuple | list):
+        return [plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    return value
+
+
 def parameters(function):
     """Return names, kinds and defaults of the parameters of a function."""
     return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
