@@ -21,25 +21,14 @@ from lucid.base.dtype import (
     float16,
     float32,
     float64,
-    get_default_dtype,
     int8,
     int32,
     int64,
-    set_default_dtype,
     uint8,
 )
 from lucid.errors import CudaUnavailableError, DeviceError, DtypeError, ShapeError
 
 pytestmark = pytest.mark.cpu("about arrays on the CPU")
-
-
-@pytest.fixture
-def default_float64():
-    """Default dtype float64 for one test."""
-    before = get_default_dtype()
-    set_default_dtype(float64)
-    yield
-    set_default_dtype(before)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +66,9 @@ def test_dtype_is_pytorchs_choice(data, expected):
     np.testing.assert_array_equal(made, np.asarray(data).astype(expected.numpy))
 
 
-def test_python_floats_follow_the_default_dtype(default_float64):
+def test_python_floats_follow_the_default_dtype(default_dtype):
     """Under a default of float64 Python floats and complex numbers keep all their digits."""
+    default_dtype(float64)
     assert asarray([0.1, 1])[0] == 0.1
     assert asarray(0.1).dtype == np.float64
     assert asarray([0.1j]).dtype == np.complex128

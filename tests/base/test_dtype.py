@@ -38,14 +38,6 @@ from lucid.errors import DtypeError, LucidError
 ALL = list(DTYPES.values())
 
 
-@pytest.fixture
-def default_dtype():
-    """Set the default dtype, for one test."""
-    before = get_default_dtype()
-    yield set_default_dtype
-    set_default_dtype(before)
-
-
 @pytest.mark.parametrize("d", ALL, ids=repr)
 def test_copies_and_unpickled_dtypes_are_the_constant(d):
     """A dtype is compared with ``is``, so every way of duplicating one must give the constant back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 
@@ -18,62 +19,52 @@ from tests.waiting import PATIENCE
 needs_forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-def while_another_thread(holds: threading.Event, release: threading.Event, thread: threading.Thread) -> None:
-    """Start a thread and wait until it holds what it is to hold."""
+@contextlib.contextmanager
+def another_thread_inside(block):
+    """Let another thread be inside of a block."""
+    holds, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with block:
+            holds.set()
+            release.wait(PATIENCE)
+
+    thread = threading.Thread(target=hold)
     thread.start()
-    assert holds.wait(PATIENCE)
-    assert not release.is_set()
+    try:
+        assert holds.wait(PATIENCE)
+        yield
+        assert thread.is_alive()
+    finally:
+        release.set()
+        thread.join()
 
 
 @needs_forks
 @pytest.mark.parametrize("make", [new_lock, new_rlock])
 def test_a_child_finds_locks_open(make) -> None:
     """What a thread of the parent has locked at the fork, the child can lock; the parent still waits for it."""
-    lock, holds, release = make(), threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with lock:
-            holds.set()
-            release.wait(PATIENCE)
-
-    thread = threading.Thread(target=hold)
-    while_another_thread(holds, release, thread)
+    lock = make()
 
     def act() -> None:
         assert lock.acquire(timeout=PATIENCE)
 
-    try:
+    with another_thread_inside(lock):
         assert forks.ended(forks.child(act)) == "well"
         assert not lock.acquire(blocking=False)
-    finally:
-        release.set()
-        thread.join()
     assert lock.acquire(timeout=PATIENCE)
 
 
 @needs_forks
 def test_a_child_has_its_own_modes() -> None:
     """The mode of the thread that forks goes on in the child; those of other threads do not slow it down."""
-    holds, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with lucid.inference_mode():
-            holds.set()
-            release.wait(PATIENCE)
-
-    thread = threading.Thread(target=hold)
-    while_another_thread(holds, release, thread)
 
     def act() -> None:
         assert not lucid.is_grad_enabled()
         assert len(unusual) == 1
 
-    try:
-        with lucid.no_grad():
-            assert forks.ended(forks.child(act)) == "well"
-    finally:
-        release.set()
-        thread.join()
+    with another_thread_inside(lucid.inference_mode()), lucid.no_grad():
+        assert forks.ended(forks.child(act)) == "well"
 
 
 def test_a_thread_that_ends_leaves_no_state_behind() -> None:

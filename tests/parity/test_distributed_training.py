@@ -14,6 +14,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as torch_p
 import lucid
 from lucid.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from lucid.distributed.optim import ZeroRedundancyOptimizer
+from tests.parity.pieces import parameters
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of its own, from what stands beside it
@@ -43,13 +44,10 @@ def test_signatures():
         (lucid.nn.SyncBatchNorm.convert_sync_batchnorm, torch.nn.SyncBatchNorm.convert_sync_batchnorm),
     ]
     for ours, theirs in pairs:
-        here, there = (
-            [(name, each.default, each.kind) for name, each in inspect.signature(kind).parameters.items()]
-            for kind in (ours, theirs)
-        )
+        here, there = parameters(ours), parameters(theirs)
         own = [entry for entry in here if entry not in there]
         assert [entry for entry in here if entry in there] == there, ours
-        assert all(kind is inspect.Parameter.KEYWORD_ONLY for _, _, kind in own), (ours, own)
+        assert all(kind is inspect.Parameter.KEYWORD_ONLY for _, kind, _ in own), (ours, own)
 
 
 @pytest.mark.usefixtures("group")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 
 import numpy as np
@@ -12,6 +11,7 @@ import torch
 
 import lucid
 from lucid.optim import lr_scheduler
+from tests.parity.pieces import parameters
 from tests.schedulers import NAMES, OURS, SCHEDULES, Modules, made, numbers, optimizer_of, run
 
 THEIRS = Modules(torch)
@@ -39,13 +39,7 @@ def test_every_name_is_there():
 def test_signature(name):
     """Constructors and steps take PyTorch's parameters, with its defaults."""
     for method in ("__init__", "step"):
-        ours, theirs = (
-            [
-                (p.name, p.kind, p.default)
-                for p in inspect.signature(getattr(getattr(m, name), method)).parameters.values()
-            ]
-            for m in (OURS, THEIRS)
-        )
+        ours, theirs = (parameters(getattr(getattr(m, name), method)) for m in (OURS, THEIRS))
         assert ours == theirs
 
 

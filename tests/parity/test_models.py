@@ -93,6 +93,17 @@ def loss_of(library, model, *batch):
     return outputs, library.nn.functional.cross_entropy(outputs.reshape(-1, outputs.shape[-1]), classes.reshape(-1))
 
 
+def differentiated(model, twin, batches):
+    """Return the batches as tensors of either library, and the outputs of the first, after backward of its loss."""
+    ours = [tuple(lucid.tensor(each, device=DEVICE) for each in batch) for batch in batches]
+    theirs = [tuple(torch.tensor(each) for each in batch) for batch in batches]
+    outputs, loss = loss_of(lucid, model, *ours[0])
+    expected, expected_loss = loss_of(torch, twin, *theirs[0])
+    loss.backward()
+    expected_loss.backward()
+    return ours, theirs, outputs, expected
+
+
 def losses_of(library, model, batches):
     """Return the losses of as many steps of AdamW as there are batches."""
     optimizer, losses = library.optim.AdamW(model.parameters(), lr=3e-4), []
@@ -112,14 +123,7 @@ def test_a_model_is_pytorchs(stem, rng):
     state = {key: in_numpy(value) for key, value in twin.state_dict().items()}
     model.load_state_dict({key: lucid.tensor(value, device=DEVICE) for key, value in state.items()})
     twin.load_state_dict({key: torch.tensor(in_numpy(value)) for key, value in model.state_dict().items()})
-    batches = [draw(rng) for _ in range(STEPS)]
-    ours = [tuple(lucid.tensor(each, device=DEVICE) for each in batch) for batch in batches]
-    theirs = [tuple(torch.tensor(each) for each in batch) for batch in batches]
-
-    outputs, loss = loss_of(lucid, model, *ours[0])
-    expected, expected_loss = loss_of(torch, twin, *theirs[0])
-    loss.backward()
-    expected_loss.backward()
+    ours, theirs, outputs, expected = differentiated(model, twin, [draw(rng) for _ in range(STEPS)])
     np.testing.assert_allclose(in_numpy(outputs), in_numpy(expected), rtol=1e-4, atol=1e-5)
     for (name, parameter), other in zip(model.named_parameters(), twin.parameters(), strict=True):
         scale = float(other.grad.abs().max())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import math
 
 import numpy as np
@@ -12,7 +11,8 @@ import torch
 
 import lucid
 from tests.device import DEVICE
-from tests.optimizers import SETTINGS
+from tests.optimizers import OTHERS, SETTINGS
+from tests.parity.pieces import as_in_pytorch, close, parameters
 
 # Sizes around the blocks in which a step runs: one element, below a block, and several blocks with a rest. Those of the
 # CPU hold 65,536 doubles, those of a CUDA device 2,048 elements or more.
@@ -24,7 +24,9 @@ PARTS = 3 * np.random.default_rng(0).standard_normal((2, OFFSETS + max(map(math.
 
 ALGORITHMS = {row: case for row, case in SETTINGS.items() if hasattr(torch.optim, case[0])}
 each_algorithm = pytest.mark.parametrize(("name", "settings"), ALGORITHMS.values(), ids=ALGORITHMS)
-each_optimizer = pytest.mark.parametrize("name", dict.fromkeys(name for name, _ in ALGORITHMS.values()))
+NAMES = dict.fromkeys(name for name, _ in ALGORITHMS.values())
+each_optimizer = pytest.mark.parametrize("name", NAMES)
+each_class = pytest.mark.parametrize("name", [*NAMES, *OTHERS])
 
 
 class Pair:
@@ -57,8 +59,7 @@ class Pair:
             optimizer.step()
 
     def compare(self, tolerance):
-        for ours, theirs in zip(self.ours, self.theirs, strict=True):
-            np.testing.assert_allclose(ours.numpy(force=True), theirs.numpy(force=True), rtol=tolerance, atol=tolerance)
+        close(self.ours, self.theirs, tolerance, tolerance)
 
 
 @each_algorithm
@@ -140,17 +141,13 @@ def test_same_keys_in_the_state_dict(name, settings):
         assert group.items() <= other.items()
 
 
-@each_optimizer
+@each_class
 def test_signature(name):
     """Constructors take PyTorch's parameters, with its defaults."""
-    ours, theirs = (
-        [(p.name, p.kind, p.default) for p in inspect.signature(getattr(library.optim, name)).parameters.values()]
-        for library in (lucid, torch)
-    )
-    assert ours == theirs
+    assert parameters(getattr(lucid.optim, name)) == parameters(getattr(torch.optim, name))
 
 
-@each_optimizer
+@each_class
 def test_address(name):
     """A class is found in the module in which PyTorch has it."""
     address = getattr(torch.optim, name).__module__.removeprefix("torch.")
@@ -195,54 +192,46 @@ def test_representation():
     assert ours.split("\n") == kept
 
 
-def test_closure_and_hooks_run_in_pytorchs_order():
+@as_in_pytorch
+def test_closure_and_hooks_run_in_pytorchs_order(lib, events):
     """Pre-hooks, closure, update, post-hooks; a pre-hook may replace the arguments."""
-    orders = []
-    for library in (torch, lucid):
-        order = []
-        x = library.tensor([1.0, -2.0], requires_grad=True)
-        optimizer = library.optim.SGD([x], lr=0.5)
+    x = lib.tensor([1.0, -2.0], requires_grad=True)
+    optimizer = lib.optim.SGD([x], lr=0.5)
 
-        def closure(x=x, order=order):
-            order.append("closure")
-            loss = (x * x).sum()
-            loss.backward()
-            return loss
+    def closure():
+        events.append("closure")
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
 
-        def pre(self, args, kwargs, closure=closure, order=order):
-            order.append(("pre", args[0] is self, args[1:], kwargs))
-            return args, {"closure": closure}
+    def pre(self, args, kwargs):
+        events.append(("pre", args[0] is self, args[1:], kwargs))
+        return args, {"closure": closure}
 
-        def post(self, args, kwargs, x=x, order=order):
-            order.append(("post", args[0] is self, args[1:], list(kwargs), x.detach().tolist()))
+    def post(self, args, kwargs):
+        events.append(("post", args[0] is self, args[1:], list(kwargs), x.detach().tolist()))
 
-        optimizer.register_step_pre_hook(pre)
-        optimizer.register_step_post_hook(post)
-        order.append(optimizer.step().item())
-        orders.append(order)
-    assert orders[0] == orders[1]
+    optimizer.register_step_pre_hook(pre)
+    optimizer.register_step_post_hook(post)
+    events.append(optimizer.step().item())
 
 
-def test_global_hooks_fire_in_pytorchs_order():
+@as_in_pytorch
+def test_global_hooks_fire_in_pytorchs_order(lib, events):
     """Global pre-hooks, own pre-hooks, the step, own post-hooks, global post-hooks; the first may replace arguments."""
-    orders = []
-    for library in (torch, lucid):
-        hooks = importlib.import_module(f"{library.__name__}.optim.optimizer")
-        order = []
-        x = library.tensor([1.0, -2.0], requires_grad=True)
-        x.grad = library.tensor([0.5, 1.0])
-        optimizer = library.optim.SGD([x], lr=0.5)
-        optimizer.register_step_pre_hook(lambda o, a, k, order=order: order.append(("own pre", len(a), list(k))))
-        optimizer.register_step_post_hook(lambda o, a, k, order=order: order.append(("own post", len(a), list(k))))
-        with (
-            hooks.register_optimizer_step_pre_hook(lambda o, a, k: (a, {"closure": lambda: 3.0})),
-            hooks.register_optimizer_step_post_hook(lambda o, a, k, order=order: order.append(("post", list(k)))),
-            hooks.register_optimizer_step_pre_hook(lambda o, a, k, order=order: order.append(("pre", list(k)))),
-        ):
-            order.append(optimizer.step())
-        order.append(optimizer.step())
-        orders.append([*order, x.tolist()])
-    assert orders[0] == orders[1]
+    hooks = importlib.import_module(f"{lib.__name__}.optim.optimizer")
+    x = lib.tensor([1.0, -2.0], requires_grad=True)
+    x.grad = lib.tensor([0.5, 1.0])
+    optimizer = lib.optim.SGD([x], lr=0.5)
+    optimizer.register_step_pre_hook(lambda o, a, k: events.append(("own pre", len(a), list(k))))
+    optimizer.register_step_post_hook(lambda o, a, k: events.append(("own post", len(a), list(k))))
+    with (
+        hooks.register_optimizer_step_pre_hook(lambda o, a, k: (a, {"closure": lambda: 3.0})),
+        hooks.register_optimizer_step_post_hook(lambda o, a, k: events.append(("post", list(k)))),
+        hooks.register_optimizer_step_pre_hook(lambda o, a, k: events.append(("pre", list(k)))),
+    ):
+        events.append(optimizer.step())
+    events += [optimizer.step(), x.tolist()]
 
 
 @each_algorithm
@@ -275,18 +264,16 @@ def test_a_state_dict_with_settings_in_tensors():
     pair.compare(1e-12)
 
 
-def test_state_of_no_parameter():
+@as_in_pytorch
+def test_state_of_no_parameter(lib, events):
     """State under keys that are no parameter is in both state dicts, and is there after loading."""
-    kept = []
-    for library in (torch, lucid):
-        x = library.ones(2, requires_grad=True)
-        optimizer = library.optim.SGD([x], lr=0.5, momentum=0.9)
-        x.grad = library.ones(2)
-        optimizer.step()
-        optimizer.state["own"], optimizer.state[("a", 1)] = {"mean": 0.5}, [1, 2]
-        saved = optimizer.state_dict()
-        other = library.optim.SGD([library.ones(2, requires_grad=True)], lr=0.5, momentum=0.9)
-        other.load_state_dict(saved)
-        names = [key for key in other.state if not isinstance(key, library.Tensor)]
-        kept.append((list(saved["state"]), {key: other.state[key] for key in names}))
-    assert kept[0] == kept[1]
+    x = lib.ones(2, requires_grad=True)
+    optimizer = lib.optim.SGD([x], lr=0.5, momentum=0.9)
+    x.grad = lib.ones(2)
+    optimizer.step()
+    optimizer.state["own"], optimizer.state[("a", 1)] = {"mean": 0.5}, [1, 2]
+    saved = optimizer.state_dict()
+    other = lib.optim.SGD([lib.ones(2, requires_grad=True)], lr=0.5, momentum=0.9)
+    other.load_state_dict(saved)
+    names = [key for key in other.state if not isinstance(key, lib.Tensor)]
+    events += [list(saved["state"]), {key: other.state[key] for key in names}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 
 import numpy as np
@@ -11,10 +10,9 @@ import torch
 
 import lucid
 from lucid.optim.lbfgs import Point, strong_wolfe
-from tests.optimizers import OTHERS
+from tests.parity.pieces import close
 
 pytorchs_search = vars(sys.modules[torch.optim.LBFGS.__module__])["_strong_wolfe"]
-each_optimizer = pytest.mark.parametrize("name", OTHERS)
 HUNDRED = {
     "adafactor": ("Adafactor", {}, 1e-11),
     "adafactor, all": (
@@ -48,8 +46,7 @@ def test_a_hundred_steps(name, settings, tolerance, rng):
             x.grad, y.grad = lucid.tensor(grad), torch.tensor(grad)
         our.step()
         their.step()
-    for x, y in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(x.numpy(force=True), y.numpy(force=True), rtol=tolerance, atol=tolerance)
+    close(ours, theirs, tolerance, tolerance)
 
 
 SEARCHES = {
@@ -89,8 +86,7 @@ def test_lbfgs_takes_pytorchs_way(settings, rng):
         assert ours() == pytest.approx(theirs(), rel=1e-9)
         if step == 3:
             our.load_state_dict(their.state_dict())
-    for x, y in zip(our_params, their_params, strict=True):
-        np.testing.assert_allclose(x.numpy(force=True), y.numpy(force=True), rtol=1e-6, atol=1e-8)
+    close(our_params, their_params, 1e-6, 1e-8)
     (state,), (other,) = our.state_dict()["state"].values(), their.state_dict()["state"].values()
     # PyTorch keeps memory for intermediates there, too
     assert state.keys() >= other.keys() - {"al"}
@@ -121,19 +117,7 @@ def test_the_line_search_tries_pytorchs_points(most, rng):
         assert (found.at, count) == (pytest.approx(float(at), rel=1e-6), calls)
 
 
-@each_optimizer
-def test_signature(name):
-    """Constructors take PyTorch's parameters, with its defaults."""
-    ours, theirs = (
-        [(p.name, p.kind, p.default) for p in inspect.signature(getattr(library.optim, name)).parameters.values()]
-        for library in (lucid, torch)
-    )
-    assert ours == theirs
-
-
-def test_address():
-    """LBFGS is found in the module in which PyTorch has it; of sparse gradients the error says that there are none."""
-    assert lucid.optim.lbfgs.LBFGS is lucid.optim.LBFGS
-    assert torch.optim.LBFGS.__module__ == "torch.optim.lbfgs"
+def test_what_lucid_has_not():
+    """Of sparse gradients the error says that there are none."""
     with pytest.raises(AttributeError, match="no sparse tensors: use Adam"):
         _ = lucid.optim.SparseAdam

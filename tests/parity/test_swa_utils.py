@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 import torch
 
 import lucid
 from lucid.optim import swa_utils
+from tests.parity.pieces import parameters
 
 FUNCTIONS = {
     "the mean": lambda m: {},
@@ -39,18 +38,18 @@ def put(library, model, arrays):
     model.load_state_dict({name: library.tensor(value) for name, value in arrays.items()})
 
 
+def update(models, averages, state):
+    """Load a state of NumPy arrays into the models, and take them into their averages."""
+    for (library, model), average in zip(models, averages, strict=True):
+        put(library, model, state)
+        average.update_parameters(model)
+
+
 def test_every_name_is_there():
     """What PyTorch's module exports, lucid's does, with its signatures."""
     assert sorted(swa_utils.__all__) == sorted(torch.optim.swa_utils.__all__)
     for name in swa_utils.__all__:
-        ours, theirs = (
-            [
-                (p.name, p.kind, p.default)
-                for p in inspect.signature(getattr(library.optim.swa_utils, name)).parameters.values()
-            ]
-            for library in (lucid, torch)
-        )
-        assert ours == theirs, name
+        assert parameters(getattr(swa_utils, name)) == parameters(getattr(torch.optim.swa_utils, name)), name
 
 
 @pytest.mark.parametrize("row", FUNCTIONS)
@@ -68,9 +67,7 @@ def test_averages(rng, row):
             name: rng.standard_normal(value.shape) if value.dtype.kind == "f" else rng.integers(0, 99, value.shape)
             for name, value in state_of(models[1][1]).items()
         }
-        for (library, model), average in zip(models, averages, strict=True):
-            put(library, model, state)
-            average.update_parameters(model)
+        update(models, averages, state)
         ours, theirs = map(state_of, averages)
         assert list(ours) == list(theirs)
         for name, value in theirs.items():
@@ -87,9 +84,7 @@ def test_a_state_dict_of_the_other_library(rng):
     put(lucid, averages[0], state_of(averages[1]))
     state = {name: rng.standard_normal(value.shape) for name, value in state_of(models[1][1]).items()}
     state["1.num_batches_tracked"] = np.array(5)
-    for (library, model), average in zip(models, averages, strict=True):
-        put(library, model, state)
-        average.update_parameters(model)
+    update(models, averages, state)
     ours, theirs = map(state_of, averages)
     for name, value in theirs.items():
         np.testing.assert_allclose(ours[name], value, rtol=1e-12, err_msg=name)

@@ -124,13 +124,3 @@ def by_name(*tables):
     for row in (row for table in tables for row in table):
         found.setdefault(row.name, []).append(row)
     return found
-
-
-def check_all(rows, module, rng):
-    """Check each of the rows of one function; what fails says which."""
-    for k, row in enumerate(rows):
-        try:
-            check(row, module, rng)
-        except Exception as error:
-            error.add_note(f"{module}.{row.name}, row {k} of its {len(rows)}")
-            raise

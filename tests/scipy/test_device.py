@@ -13,18 +13,16 @@ from lucid.base import gpu
 from lucid.errors import DeviceError
 from tests.gradients import is_floating, random_like
 from tests.laws.elsewhere import default_device
-from tests.scipy.checks import Row, between, by_name, drawn, parts, values
-from tests.scipy.test_table import TABLES
+from tests.scipy.checks import Row, between, drawn, parts, values
+from tests.scipy.test_table import ALL, FUNCTIONS, NAMES
 
 pytestmark = pytest.mark.gpu
 
 ON_THE_CPU = {"odeint"}
 """Functions that have no arrays on a device, and say so."""
-ALL = [(module, row) for module, tables in TABLES.items() for rows in tables for row in rows]
 FIRST = [
     (module, row)
-    for module, tables in TABLES.items()
-    for rows in by_name(*tables).values()
+    for (module, _), rows in FUNCTIONS.items()
     for row in (rows if module == "interpolate" else rows[:1])
     if row.name not in ON_THE_CPU
 ]
@@ -54,7 +52,7 @@ def test_what_is_recorded(name, row, rng):
         np.testing.assert_allclose(values(y), values(x), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "row"), ALL, ids=[f"{name}.{row.name}" for name, row in ALL])
+@pytest.mark.parametrize(("name", "row"), ALL, ids=NAMES)
 def test_the_cpu_beside_another_default(name, row, rng):
     """Of operands on the CPU results are there, whatever the default device: constants lie beside the operands."""
     module, arrays, upstream = import_module(f"lucid.scipy.{name}"), drawn(row, rng), []
@@ -140,7 +138,7 @@ def test_two_devices(name, row, rng):
 
 def test_what_has_no_arrays_on_a_device(rng):
     """Functions that compute on the CPU alone say so, whichever of their arrays lies on a device."""
-    for name, row in ((n, row) for n, tables in TABLES.items() for rows in tables for row in rows):
+    for name, row in ALL:
         if row.name in ON_THE_CPU:
             arrays = drawn(row, rng)
             for k in range(len(arrays)):

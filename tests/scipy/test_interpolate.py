@@ -1,4 +1,4 @@
-"""`lucid.scipy.interpolate`: values of SciPy's, gradients of differences, and what its objects are."""
+"""`lucid.scipy.interpolate`: what its objects are, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,17 +9,9 @@ from scipy import interpolate as theirs
 import lucid
 from lucid import numpy as lnp
 from lucid.scipy import interpolate
-from tests.scipy.checks import by_name, check_all, values
-from tests.scipy.interpolate_rows import PIECEWISE, SPLINES, TABLES
+from tests.scipy.checks import values
 
-ROWS = by_name(PIECEWISE, SPLINES, TABLES)
 pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py")
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_values_and_gradients(name, rng):
-    """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
-    check_all(ROWS[name], "interpolate", rng)
 
 
 @pytest.mark.parametrize(("method", "degree"), [("cubic", 3), ("quintic", 5)])

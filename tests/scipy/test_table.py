@@ -1,4 +1,4 @@
-"""What has a rule: by SciPy's names and parameters, tried by some row, and named in the documentation."""
+"""What has a rule: by SciPy's names and parameters, tried by rows, each for itself, and named in the documentation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import lucid.scipy
 from lucid.numpy.border import OTHERS
 from lucid.tensor.interop import ExportError
 from tests.scipy import interpolate_rows, ndimage_rows, other_rows, signal_rows
-from tests.scipy.checks import by_name, drawn
+from tests.scipy.checks import by_name, check, drawn
 
-pytestmark = pytest.mark.cpu("about names")
+pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py")
 
 CLASSES = {f"scipy.interpolate.{name}" for name in lucid.scipy.interpolate.__all__}
 RULES = {name: rule for name, rule in OTHERS.items() if rule is not None}
@@ -34,6 +34,10 @@ TABLES = {
     "linalg": (other_rows.LINALG,),
     "interpolate": (interpolate_rows.PIECEWISE, interpolate_rows.SPLINES, interpolate_rows.TABLES),
 }
+FUNCTIONS = {(module, name): rows for module, tables in TABLES.items() for name, rows in by_name(*tables).items()}
+"""The rows of each function."""
+ALL = [(module, row) for (module, _), rows in FUNCTIONS.items() for row in rows]
+NAMES = [f"{module}.{row.name}" for module, row in ALL]
 
 
 def theirs(name):
@@ -56,6 +60,13 @@ def ours(name):
     return list(own), own
 
 
+@pytest.mark.filterwarnings("ignore:The behavior of affine_transform:UserWarning")  # of SciPy's before 1.16
+@pytest.mark.parametrize(("module", "row"), ALL, ids=NAMES)
+def test_values_and_gradients(module, row, rng):
+    """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
+    check(row, module, rng)
+
+
 def test_parameters_are_scipys():
     """A rule has parameters of SciPy's, in its order and with its defaults; those it lacks are refused by name."""
     for name in (*RULES, *CLASSES):
@@ -69,8 +80,7 @@ def test_parameters_are_scipys():
 
 def test_each_rule_is_tried_and_documented():
     """Whoever adds a rule adds a row, and its name to the page."""
-    tried = {f"scipy.{module}.{name}" for module, tables in TABLES.items() for name in by_name(*tables)}
-    differ = sorted(({*RULES, *CLASSES} - tried) ^ UNTRIED)
+    differ = sorted(({*RULES, *CLASSES} - {f"scipy.{name}" for name in NAMES}) ^ UNTRIED)
     assert not differ, f"add a row of {differ} to a table in tests/scipy, or take it away from UNTRIED if it has one"
     page = (Path(__file__).parents[2] / "docs" / "users" / "numpy.md").read_text(encoding="utf-8")
     section = re.search(r"\n## `lucid.scipy`\n(.*?)\n## ", page, re.DOTALL)
@@ -101,9 +111,8 @@ class Noted:
 def test_each_parameter_is_tried(rng):
     """Whoever gives a rule a parameter adds a row that gives it: a default says nothing of it."""
     given = {name: set() for name in (*RULES, *CLASSES)}
-    for module, tables in TABLES.items():
-        for row in (row for table in tables for row in table):
-            row.call(Noted(module, given), *drawn(row, rng))
+    for module, row in ALL:
+        row.call(Noted(module, given), *drawn(row, rng))
     left = {
         name: [key for key in ours(name)[0] if key not in tried and not key.startswith(IDLE)]
         for name, tried in given.items()

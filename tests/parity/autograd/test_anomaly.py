@@ -5,12 +5,9 @@ from __future__ import annotations
 import warnings
 
 import pytest
-import torch
 
-import lucid
+from tests.parity.pieces import LIBRARIES
 from tests.pieces import function_of, raising
-
-LIBRARIES = {"torch": torch, "lucid": lucid}
 
 
 def enter(lib, x):

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 
-import numpy as np
 import pytest
 import torch
 import torch.utils.checkpoint
 
 import lucid
+from tests.parity.pieces import LIBRARIES, as_in_pytorch, linear, same, seeded
 
-LIBRARIES = {"torch": torch, "lucid": lucid}
+pytestmark = pytest.mark.filterwarnings("ignore")
 contract = pytest.mark.contract
 both_forms = pytest.mark.parametrize("use_reentrant", [True, False], ids=["reentrant", "recomputing"])
 
 
-def seeded(lib, *shape, seed=0, requires_grad=False):
-    """Return the same normal numbers in either library."""
-    values = np.random.default_rng(seed).standard_normal(shape)
-    return lib.tensor(values, dtype=lib.float64, requires_grad=requires_grad)
-
-
-def linear(lib, seed):
-    layer = lib.nn.Linear(3, 3, dtype=lib.float64)
-    with lib.no_grad():
-        layer.weight.copy_(seeded(lib, 3, 3, seed=seed))
-        layer.bias.copy_(seeded(lib, 3, seed=seed + 100))
-    return layer
-
-
 def network(lib):
     """Return two layers with a nonlinearity between."""
-    return lib.nn.Sequential(linear(lib, 1), lib.nn.Tanh(), linear(lib, 2))
+    return lib.nn.Sequential(linear(lib, 3, 3, 1), lib.nn.Tanh(), linear(lib, 3, 3, 2))
 
 
 def watch(model, events):
@@ -45,52 +30,26 @@ def watch(model, events):
         module.register_full_backward_hook(lambda m, into, out, n=name: events.append(("backward", n)))
 
 
-def both(program):
-    """Return what `program(lib, events)` recorded in the two libraries, PyTorch first."""
-    recorded = []
-    for lib in LIBRARIES.values():
-        events = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            program(lib, events)
-        recorded.append(events)
-    return recorded
-
-
-def assert_same(program):
-    """Check that a program records the same in both libraries, numbers to 12 digits."""
-    theirs, ours = both(program)
-    assert len(theirs) == len(ours) > 0
-    for a, b in zip(theirs, ours, strict=True):
-        if isinstance(a, torch.Tensor):
-            np.testing.assert_allclose(b.numpy(force=True), a.numpy(force=True), rtol=1e-12, atol=1e-14)
-        else:
-            assert a == b
-
-
 @contract("5.9")
 @both_forms
-def test_the_sequence_of_events_and_the_gradients(use_reentrant):
+@as_in_pytorch
+def test_the_sequence_of_events_and_the_gradients(lib, events, use_reentrant):
     """Every hook of nested modules fires when PyTorch's does; gradients are PyTorch's and those of no checkpoint."""
-
-    def program(lib, events):
-        model = network(lib)
-        watch(model, events)
-        x = seeded(lib, 2, 3, requires_grad=True)
-        x.register_hook(lambda grad: events.append("input"))
-        out = lib.utils.checkpoint.checkpoint(model, x * 2, use_reentrant=use_reentrant)
-        events.append("backward")
-        out.backward(seeded(lib, 2, 3, seed=9))
-        plain = [x.grad, *(p.grad for p in model.parameters())]
-        events.extend(plain)
-        again = seeded(lib, 2, 3, requires_grad=True)
-        for p in model.parameters():
-            p.grad = None
-        model(again * 2).backward(seeded(lib, 2, 3, seed=9))
-        for checked, unchecked in zip(plain, [again.grad, *(p.grad for p in model.parameters())], strict=True):
-            assert checked.tolist() == unchecked.tolist()
-
-    assert_same(program)
+    model = network(lib)
+    watch(model, events)
+    x = seeded(lib, 2, 3, requires_grad=True)
+    x.register_hook(lambda grad: events.append("input"))
+    out = lib.utils.checkpoint.checkpoint(model, x * 2, use_reentrant=use_reentrant)
+    events.append("backward")
+    out.backward(seeded(lib, 2, 3, seed=9))
+    plain = [x.grad, *(p.grad for p in model.parameters())]
+    events.extend(plain)
+    again = seeded(lib, 2, 3, requires_grad=True)
+    for p in model.parameters():
+        p.grad = None
+    model(again * 2).backward(seeded(lib, 2, 3, seed=9))
+    for checked, unchecked in zip(plain, [again.grad, *(p.grad for p in model.parameters())], strict=True):
+        assert checked.tolist() == unchecked.tolist()
 
 
 @contract("5.9")
@@ -99,7 +58,7 @@ def test_a_layer_fires_its_forward_hook_twice_or_once():
 
     def program(lib, events):
         for use_reentrant in (True, False):
-            layer = linear(lib, 1)
+            layer = linear(lib, 3, 3, 1)
             counts = {"forward": 0, "backward": 0}
             layer.register_forward_hook(lambda m, a, o, c=counts: c.update(forward=c["forward"] + 1))
             layer.register_full_backward_hook(lambda m, i, o, c=counts: c.update(backward=c["backward"] + 1))
@@ -109,143 +68,123 @@ def test_a_layer_fires_its_forward_hook_twice_or_once():
             out.backward(seeded(lib, 2, 3, seed=9))
             events.append(counts)
 
-    theirs, ours = both(program)
-    assert theirs == ours == [{"forward": 2, "backward": 1}, {"forward": 1, "backward": 1}]
+    assert same(program) == [{"forward": 2, "backward": 1}, {"forward": 1, "backward": 1}]
 
 
 @pytest.mark.parametrize("early_stop", [True, False])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_nested(depth, early_stop):
+@as_in_pytorch
+def test_nested(lib, events, depth, early_stop):
     """Checkpoints inside of checkpoints give PyTorch's gradients and runs of each part."""
+    checkpoint = lib.utils.checkpoint.checkpoint
+    w = seeded(lib, 3, seed=5, requires_grad=True)
 
-    def program(lib, events):
-        checkpoint = lib.utils.checkpoint.checkpoint
-        w = seeded(lib, 3, seed=5, requires_grad=True)
+    def level(n):
+        def run(x):
+            events.append(n)
+            x = (x * w).sin()
+            if n:
+                x = checkpoint(level(n - 1), x, use_reentrant=False, early_stop=early_stop)
+            return x.exp()
 
-        def level(n):
-            def run(x):
-                events.append(n)
-                x = (x * w).sin()
-                if n:
-                    x = checkpoint(level(n - 1), x, use_reentrant=False, early_stop=early_stop)
-                return x.exp()
+        return run
 
-            return run
-
-        x = seeded(lib, 3, requires_grad=True)
-        out = checkpoint(level(depth), x, use_reentrant=False, early_stop=early_stop)
-        out.backward(seeded(lib, 3, seed=9))
-        events[:] = [events.count(depth), x.grad, w.grad]
-
-    assert_same(program)
+    x = seeded(lib, 3, requires_grad=True)
+    out = checkpoint(level(depth), x, use_reentrant=False, early_stop=early_stop)
+    out.backward(seeded(lib, 3, seed=9))
+    events[:] = [events.count(depth), x.grad, w.grad]
 
 
-def test_double_backward():
+@as_in_pytorch
+def test_double_backward(lib, events):
     """Second derivatives go through a checkpoint that is not reentrant."""
-
-    def program(lib, events):
-        w = seeded(lib, 3, seed=5, requires_grad=True)
-        x = seeded(lib, 3, requires_grad=True)
-        out = lib.utils.checkpoint.checkpoint(lambda x: (x * w).exp() * x.sin(), x, use_reentrant=False)
-        (slope,) = lib.autograd.grad(out, x, seeded(lib, 3, seed=9), create_graph=True)
-        slope.backward(seeded(lib, 3, seed=10))
-        events.extend([slope, x.grad, w.grad])
-
-    assert_same(program)
+    w = seeded(lib, 3, seed=5, requires_grad=True)
+    x = seeded(lib, 3, requires_grad=True)
+    out = lib.utils.checkpoint.checkpoint(lambda x: (x * w).exp() * x.sin(), x, use_reentrant=False)
+    (slope,) = lib.autograd.grad(out, x, seeded(lib, 3, seed=9), create_graph=True)
+    slope.backward(seeded(lib, 3, seed=10))
+    events.extend([slope, x.grad, w.grad])
 
 
-def test_a_gradient_taken_inside():
+@as_in_pytorch
+def test_a_gradient_taken_inside(lib, events):
     """A function that differentiates inside of itself, as a gradient penalty does, can be checkpointed."""
+    w = seeded(lib, 3, seed=5, requires_grad=True)
 
-    def program(lib, events):
-        w = seeded(lib, 3, seed=5, requires_grad=True)
+    def penalty(x):
+        x = x.sin()
+        y = (x * w).exp()
+        (slope,) = lib.autograd.grad(y.sum(), x, create_graph=True)
+        return y * slope
 
-        def penalty(x):
-            x = x.sin()
-            y = (x * w).exp()
-            (slope,) = lib.autograd.grad(y.sum(), x, create_graph=True)
-            return y * slope
-
-        x = seeded(lib, 3, requires_grad=True)
-        out = lib.utils.checkpoint.checkpoint(penalty, x, use_reentrant=False)
-        out.backward(seeded(lib, 3, seed=9))
-        events.extend([out, x.grad, w.grad])
-
-    assert_same(program)
+    x = seeded(lib, 3, requires_grad=True)
+    out = lib.utils.checkpoint.checkpoint(penalty, x, use_reentrant=False)
+    out.backward(seeded(lib, 3, seed=9))
+    events.extend([out, x.grad, w.grad])
 
 
 @both_forms
-def test_several_and_other_outputs_and_arguments(use_reentrant):
+@as_in_pytorch
+def test_several_and_other_outputs_and_arguments(lib, events, use_reentrant):
     """Numbers, None, lists, and outputs that are no tensors pass through; an unused output counts as zeros."""
 
-    def program(lib, events):
-        def function(x, scale, nothing, names, y):
-            assert nothing is None
-            return x * scale, names, (x * y).exp(), len(names)
+    def function(x, scale, nothing, names, y):
+        assert nothing is None
+        return x * scale, names, (x * y).exp(), len(names)
 
-        x, y = seeded(lib, 3, requires_grad=True), seeded(lib, 3, seed=3, requires_grad=True)
-        first, names, second, count = lib.utils.checkpoint.checkpoint(
-            function, x, 2.5, None, ["a", "b"], y, use_reentrant=use_reentrant
-        )
-        events.extend([names, count, first, second])
-        second.backward(seeded(lib, 3, seed=9))
-        events.extend([x.grad, y.grad])
-
-    assert_same(program)
+    x, y = seeded(lib, 3, requires_grad=True), seeded(lib, 3, seed=3, requires_grad=True)
+    first, names, second, count = lib.utils.checkpoint.checkpoint(
+        function, x, 2.5, None, ["a", "b"], y, use_reentrant=use_reentrant
+    )
+    events.extend([names, count, first, second])
+    second.backward(seeded(lib, 3, seed=9))
+    events.extend([x.grad, y.grad])
 
 
-def test_keyword_arguments():
+@as_in_pytorch
+def test_keyword_arguments(lib, events):
     """Keyword arguments reach the function in both runs, tensors among them."""
-
-    def program(lib, events):
-        x, y = seeded(lib, 3, requires_grad=True), seeded(lib, 3, seed=3, requires_grad=True)
-        out = lib.utils.checkpoint.checkpoint(
-            lambda x, *, y, power: (x * y).exp() ** power, x, use_reentrant=False, y=y, power=3
-        )
-        out.backward(seeded(lib, 3, seed=9))
-        events.extend([out, x.grad, y.grad])
-
-    assert_same(program)
+    x, y = seeded(lib, 3, requires_grad=True), seeded(lib, 3, seed=3, requires_grad=True)
+    out = lib.utils.checkpoint.checkpoint(
+        lambda x, *, y, power: (x * y).exp() ** power, x, use_reentrant=False, y=y, power=3
+    )
+    out.backward(seeded(lib, 3, seed=9))
+    events.extend([out, x.grad, y.grad])
 
 
 @both_forms
 @pytest.mark.parametrize("segments", [1, 2, 3, 5])
-def test_sequential(segments, use_reentrant):
+@as_in_pytorch
+def test_sequential(lib, events, segments, use_reentrant):
     """A sequence in segments calls each step as often as PyTorch does, with its gradients."""
-
-    def program(lib, events):
-        model = lib.nn.Sequential(*(linear(lib, seed) for seed in range(5)))
-        watch(model, events)
-        x = seeded(lib, 2, 3, requires_grad=True)
-        out = lib.utils.checkpoint.checkpoint_sequential(model, segments, x, use_reentrant=use_reentrant)
-        out.backward(seeded(lib, 2, 3, seed=9))
-        events.extend([x.grad, *(p.grad for p in model.parameters())])
-
-    assert_same(program)
+    model = lib.nn.Sequential(*(linear(lib, 3, 3, seed) for seed in range(5)))
+    watch(model, events)
+    x = seeded(lib, 2, 3, requires_grad=True)
+    out = lib.utils.checkpoint.checkpoint_sequential(model, segments, x, use_reentrant=use_reentrant)
+    out.backward(seeded(lib, 2, 3, seed=9))
+    events.extend([x.grad, *(p.grad for p in model.parameters())])
 
 
-def test_contexts_of_the_two_runs():
+@as_in_pytorch
+def test_contexts_of_the_two_runs(lib, events):
     """The first context manager holds in the first run, the second in the recomputation."""
 
-    def program(lib, events):
-        @contextlib.contextmanager
-        def note(name):
-            events.append(f"enter {name}")
-            yield
-            events.append(f"leave {name}")
+    @contextlib.contextmanager
+    def note(name):
+        events.append(f"enter {name}")
+        yield
+        events.append(f"leave {name}")
 
-        x = seeded(lib, 3, requires_grad=True)
-        out = lib.utils.checkpoint.checkpoint(
-            lambda x: x.exp().sin(),
-            x,
-            use_reentrant=False,
-            early_stop=False,
-            context_fn=lambda: (note("first"), note("again")),
-        )
-        events.append("backward")
-        out.backward(seeded(lib, 3, seed=9))
-
-    assert_same(program)
+    x = seeded(lib, 3, requires_grad=True)
+    out = lib.utils.checkpoint.checkpoint(
+        lambda x: x.exp().sin(),
+        x,
+        use_reentrant=False,
+        early_stop=False,
+        context_fn=lambda: (note("first"), note("again")),
+    )
+    events.append("backward")
+    out.backward(seeded(lib, 3, seed=9))
 
 
 def refusals(lib):

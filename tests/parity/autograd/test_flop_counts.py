@@ -60,7 +60,26 @@ def layers(make, *shape):
     return program
 
 
+def network(m):
+    nn = m.nn
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10))
+    net(m.ones(2, 3, 8, 8)).sum().backward()
+
+
+def of(function, *shapes):
+    return lambda m: function(m, *(ones(m, *shape) for shape in shapes)).sum().backward()
+
+
 PROGRAMS = {
+    "matmul": of(lambda m, a, b: a @ b, (3, 4), (4, 5)),
+    "batched": of(lambda m, a, b: a @ b, (2, 3, 4), (2, 4, 5)),
+    "addmm": of(lambda m, c, a, b: m.addmm(c, a, b), (3, 5), (3, 4), (4, 5)),
+    "baddbmm": of(lambda m, c, a, b: m.baddbmm(c, a, b), (2, 3, 5), (2, 3, 4), (2, 4, 5)),
+    "linear": of(lambda m, x, w, b: m.nn.functional.linear(x, w, b), (6, 3), (4, 3), (4,)),
+    "conv1d": of(lambda m, x, w: m.nn.functional.conv1d(x, w, stride=2), (2, 3, 9), (4, 3, 3)),
+    "conv2d": of(lambda m, x, w, b: m.nn.functional.conv2d(x, w, b, padding=1), (2, 3, 8, 8), (4, 3, 3, 3), (4,)),
+    "einsum": of(lambda m, a, b: m.einsum("bij,bjk->bik", a, b), (2, 3, 4), (2, 4, 5)),
+    "a network whose input needs no gradient": network,
     "asked for": asked_for,
     "second derivative": second,
     "third derivative": third,
@@ -85,6 +104,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_counts(name):
+    """Of forward and backward as many operations are counted as PyTorch counts."""
     with hooks.FlopHook() as counted:
         PROGRAMS[name](lucid)
     with FlopCounterMode(display=False) as theirs:

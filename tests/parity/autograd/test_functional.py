@@ -7,14 +7,7 @@ import pytest
 import torch
 
 import lucid
-
-LIBRARIES = {"torch": torch, "lucid": lucid}
-
-
-def seeded(lib, *shape, seed=0, requires_grad=False):
-    """Return the same normal numbers in either library."""
-    values = np.random.default_rng(seed).standard_normal(shape)
-    return lib.tensor(values, dtype=lib.float64, requires_grad=requires_grad)
+from tests.parity.pieces import LIBRARIES, seeded
 
 
 def one(x):

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
 import pytest
 import torch
 import torch.utils.checkpoint
 
 import lucid
+from tests.parity.pieces import seeded
 from tests.pieces import function_of, module_of, raising
 
 both = pytest.mark.parametrize("lib", [torch, lucid], ids=["torch", "lucid"])
-
-
-def seeded(lib, *shape, seed=0, requires_grad=False):
-    """Return the same normal numbers in either library."""
-    values = np.random.default_rng(seed).standard_normal(shape)
-    return lib.tensor(values, dtype=lib.float64, requires_grad=requires_grad)
 
 
 @both

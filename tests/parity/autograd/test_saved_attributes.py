@@ -7,9 +7,8 @@ import pytest
 import torch
 
 import lucid
+from tests.parity.pieces import LIBRARIES
 from tests.pieces import function_of
-
-LIBRARIES = {"torch": torch, "lucid": lucid}
 
 # The op, and the attributes that its node has in PyTorch and that lucid's derivative needs too.
 OPS = {

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 import torch
 
 import lucid
-
-
-def parameters(function):
-    """Return names, kinds and defaults of the parameters of a function."""
-    return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+from tests.parity.pieces import parameters
 
 
 @pytest.mark.parametrize("name", lucid.func.__all__)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import lucid
-from tests.parity.test_models import STEPS, in_numpy, loss_of, losses_of, module_of
+from tests.parity.test_models import STEPS, differentiated, in_numpy, losses_of, module_of
 
 
 def text(*lengths):
@@ -62,13 +62,7 @@ def compared(stem, dtype, rng):
     for ours, theirs in zip(model.buffers(), twin.buffers(), strict=True):  # those too that are in no state dict
         ours.copy_(lucid.tensor(in_numpy(theirs)))
     batches = [[each.astype(dtype) if each.dtype.kind == "f" else each for each in draw(rng)] for _ in range(STEPS)]
-    ours = [tuple(lucid.tensor(each) for each in batch) for batch in batches]
-    theirs = [tuple(torch.tensor(each) for each in batch) for batch in batches]
-
-    outputs, loss = loss_of(lucid, model, *ours[0])
-    expected, expected_loss = loss_of(torch, twin, *theirs[0])
-    loss.backward()
-    expected_loss.backward()
+    ours, theirs, outputs, expected = differentiated(model, twin, batches)
     differences = [furthest(in_numpy(outputs), in_numpy(expected))]
     pairs = zip(model.parameters(), twin.parameters(), strict=True)
     differences.append(max(furthest(in_numpy(a.grad), in_numpy(b.grad)) for a, b in pairs))

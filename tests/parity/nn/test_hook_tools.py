@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-import lucid
+from tests.parity.pieces import plain
 
 SOURCE = (Path(__file__).parent / "hook_tools.py").read_text(encoding="utf-8")
 
@@ -21,17 +20,6 @@ def tools(library):
     code = SOURCE.replace("import lucid as torch\n", f"import {library} as torch\n")
     exec(compile(code, "hook_tools.py", "exec"), vars(module))
     return module
-
-
-def numbers(value):
-    """Return nested lists of Python numbers in the place of tensors."""
-    if isinstance(value, torch.Tensor | lucid.Tensor):
-        return value.detach().tolist()
-    if isinstance(value, dict):
-        return {key: numbers(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [numbers(entry) for entry in value]
-    return value
 
 
 def close(got, expected):
@@ -53,7 +41,7 @@ def recorded(t):
     model, x = t.make_model(), t.torch.linspace(-1.0, 1.0, 12).reshape(3, 4).requires_grad_()
     with t.ActivationRecorder(model) as recorder:
         (model(x) * t.torch.linspace(-1.0, 2.0, 6).reshape(3, 2)).sum().backward()
-    return numbers([recorder.activations, recorder.gradients, {"left": t.hook_count(model)}])
+    return plain([recorder.activations, recorder.gradients, {"left": t.hook_count(model)}])
 
 
 def clipped(t):
@@ -65,14 +53,14 @@ def clipped(t):
     clipper.remove()
     model(x).square().mean().backward()
     left = [parameter.grad for parameter in model.parameters()]
-    return numbers([clipper.norms, dict(model.state_dict()), {"gone": [float(gone)], "left": left}])
+    return plain([clipper.norms, dict(model.state_dict()), {"gone": [float(gone)], "left": left}])
 
 
 def extracted(t):
     model, x = t.make_model(), t.torch.linspace(-1.0, 1.0, 12).reshape(3, 4)
     features = t.FeatureExtractor(model, ["0", "2", "1"])(x)
     features["2"].square().sum().backward()
-    return numbers([features, {name: [] if p.grad is None else p.grad for name, p in model.named_parameters()}])
+    return plain([features, {name: [] if p.grad is None else p.grad for name, p in model.named_parameters()}])
 
 
 def monitored(t):
@@ -85,7 +73,7 @@ def monitored(t):
         optimizer.zero_grad()
         model(x).square().mean().backward()
         optimizer.step()
-    return numbers([monitor.history, dict(model.state_dict())])
+    return plain([monitor.history, dict(model.state_dict())])
 
 
 @pytest.mark.parametrize("scenario", [recorded, clipped, extracted, monitored])

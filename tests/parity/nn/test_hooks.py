@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import NamedTuple
 
-import numpy as np
 import pytest
-import torch
 
-import lucid
+from tests.parity.pieces import as_in_pytorch, linear, plain, seeded
 from tests.pieces import module_of, raising
 
 contract = pytest.mark.contract
 
-LIBRARIES = {"torch": torch, "lucid": lucid}
-
-
-def seeded(lib, *shape, seed=0, requires_grad=False):
-    """Return the same normal numbers in either library."""
-    values = np.random.default_rng(seed).standard_normal(shape)
-    return lib.tensor(values, dtype=lib.float64, requires_grad=requires_grad)
-
-
-def plain(value):
-    """Return nested tuples and lists of Python numbers in the place of tensors."""
-    if isinstance(value, torch.Tensor | lucid.Tensor):
-        return np.round(np.array(value.detach().tolist()), 9).tolist()
-    if isinstance(value, tuple | list):
-        return [plain(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
-    return value
-
-
-def linear(lib, inputs, outputs, seed):
-    layer = lib.nn.Linear(inputs, outputs, dtype=lib.float64)
-    with lib.no_grad():
-        layer.weight.copy_(seeded(lib, outputs, inputs, seed=seed))
-        layer.bias.copy_(seeded(lib, outputs, seed=seed + 100))
-    return layer
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def nested(lib):
@@ -48,24 +20,6 @@ def nested(lib):
     return lib.nn.Sequential(
         linear(lib, 3, 4, 1), lib.nn.Sequential(lib.nn.Tanh(), linear(lib, 4, 4, 2)), linear(lib, 4, 2, 3)
     )
-
-
-def both(program):
-    """Return what `program(lib, events)` recorded in the two libraries, PyTorch first."""
-    recorded = []
-    for lib in LIBRARIES.values():
-        events = []
-        with warnings.catch_warnings(record=True):
-            warnings.simplefilter("always")
-            program(lib, events)
-        recorded.append(events)
-    return recorded
-
-
-def same(program):
-    expected, got = both(program)
-    assert expected, "the program recorded nothing"
-    assert got == expected
 
 
 REGISTRATIONS = {
@@ -90,360 +44,308 @@ def watch(net, events, registrations=REGISTRATIONS):
 
 
 @contract("5.4")
-def test_every_kind_on_every_module():
+@as_in_pytorch
+def test_every_kind_on_every_module(lib, events):
     """Hooks of all kinds on nested modules fire in PyTorch's order with PyTorch's values."""
-
-    def program(lib, events):
-        net = nested(lib)
-        watch(net, events)
-        x = seeded(lib, 5, 3, seed=4, requires_grad=True)
-        x.register_hook(lambda grad: events.append(("x", plain(grad))))
-        y = net(x)
-        y.register_hook(lambda grad: events.append(("y", plain(grad))))
-        y.backward(seeded(lib, 5, 2, seed=5))
-        events.append(plain(x.grad))
-        events.extend(plain(p.grad) for p in net.parameters())
-
-    same(program)
+    net = nested(lib)
+    watch(net, events)
+    x = seeded(lib, 5, 3, seed=4, requires_grad=True)
+    x.register_hook(lambda grad: events.append(("x", plain(grad))))
+    y = net(x)
+    y.register_hook(lambda grad: events.append(("y", plain(grad))))
+    y.backward(seeded(lib, 5, 2, seed=5))
+    events.append(plain(x.grad))
+    events.extend(plain(p.grad) for p in net.parameters())
 
 
 @contract("4.1")
 @contract("4.2")
 @contract("5.1")
 @contract("5.3")
-def test_replacements_flow_on():
+@as_in_pytorch
+def test_replacements_flow_on(lib, events):
     """What hooks of each kind return is what all that follows sees, gradients of parameters included."""
-
-    def program(lib, events):
-        net = nested(lib)
-        net[0].register_forward_pre_hook(lambda module, args: args[0] * 2)
-        net[1].register_forward_hook(lambda module, args, output: output + 1)
-        net[1].register_full_backward_pre_hook(lambda module, grad: (grad[0] * 3,))
-        net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 5,))
-        net[2].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] - 1,))
-        watch(net, events)
-        x = seeded(lib, 5, 3, seed=4, requires_grad=True)
-        net(x).backward(seeded(lib, 5, 2, seed=5))
-        events.append(plain(x.grad))
-        events.extend(plain(p.grad) for p in net.parameters())
-
-    same(program)
+    net = nested(lib)
+    net[0].register_forward_pre_hook(lambda module, args: args[0] * 2)
+    net[1].register_forward_hook(lambda module, args, output: output + 1)
+    net[1].register_full_backward_pre_hook(lambda module, grad: (grad[0] * 3,))
+    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 5,))
+    net[2].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] - 1,))
+    watch(net, events)
+    x = seeded(lib, 5, 3, seed=4, requires_grad=True)
+    net(x).backward(seeded(lib, 5, 2, seed=5))
+    events.append(plain(x.grad))
+    events.extend(plain(p.grad) for p in net.parameters())
 
 
 @contract("0.2")
 @pytest.mark.parametrize("registration", list(REGISTRATIONS))
-def test_order_with_prepend(registration):
+@as_in_pytorch
+def test_order_with_prepend(lib, events, registration):
     """`prepend=True` puts a hook before all others of its kind on the module."""
-
-    def program(lib, events):
-        net = nested(lib)
-        for number, prepend in enumerate((False, False, True, False, True)):
-            getattr(net[0], registration)(lambda *_, number=number: events.append(number), prepend=prepend)
-        net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
-
-    same(program)
+    net = nested(lib)
+    for number, prepend in enumerate((False, False, True, False, True)):
+        getattr(net[0], registration)(lambda *_, number=number: events.append(number), prepend=prepend)
+    net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
 
 
 @contract("0.3")
 @pytest.mark.parametrize("registration", list(REGISTRATIONS))
-def test_removed_and_added_while_firing(registration):
+@as_in_pytorch
+def test_removed_and_added_while_firing(lib, events, registration):
     """A hook removed while hooks fire still fires in this pass, and one that is added waits for the next."""
+    net = nested(lib)
+    handles = []
 
-    def program(lib, events):
-        net = nested(lib)
-        handles = []
+    def first(*_):
+        events.append("first")
+        handles[1].remove()
+        if len(handles) == 2:
+            handles.append(getattr(net[0], registration)(lambda *_: events.append("added")))
 
-        def first(*_):
-            events.append("first")
-            handles[1].remove()
-            if len(handles) == 2:
-                handles.append(getattr(net[0], registration)(lambda *_: events.append("added")))
-
-        handles.append(getattr(net[0], registration)(first))
-        handles.append(getattr(net[0], registration)(lambda *_: events.append("second")))
-        for _ in range(2):
-            events.append("pass")
-            net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
-
-    same(program)
+    handles.append(getattr(net[0], registration)(first))
+    handles.append(getattr(net[0], registration)(lambda *_: events.append("second")))
+    for _ in range(2):
+        events.append("pass")
+        net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
 
 
 @contract("5.5")
-def test_backward_hooks_are_those_of_the_forward():
+@as_in_pytorch
+def test_backward_hooks_are_those_of_the_forward(lib, events):
     """Backward hooks are taken when the module is called; several calls fire once each, the last call first."""
-
-    def program(lib, events):
-        net = linear(lib, 3, 3, 1)
-        handle = net.register_full_backward_hook(lambda m, gi, go: events.append(("early", plain(gi))))
-        x = seeded(lib, 2, 3, requires_grad=True)
-        y = net(net(x))
-        handle.remove()
-        net.register_full_backward_hook(lambda m, gi, go: events.append(("late", plain(gi))))
-        y.sum().backward(retain_graph=True)
-        events.append("again")
-        y.sum().backward()
-
-    same(program)
+    net = linear(lib, 3, 3, 1)
+    handle = net.register_full_backward_hook(lambda m, gi, go: events.append(("early", plain(gi))))
+    x = seeded(lib, 2, 3, requires_grad=True)
+    y = net(net(x))
+    handle.remove()
+    net.register_full_backward_hook(lambda m, gi, go: events.append(("late", plain(gi))))
+    y.sum().backward(retain_graph=True)
+    events.append("again")
+    y.sum().backward()
 
 
 @contract("5.4")
-def test_inputs_that_need_no_gradient():
+@as_in_pytorch
+def test_inputs_that_need_no_gradient(lib, events):
     """Without a positional input that requires grad the hook fires once the outputs' gradients are known."""
-
-    def program(lib, events):
-        net = nested(lib)
-        watch(net, events)
-        net(seeded(lib, 5, 3)).backward(seeded(lib, 5, 2, seed=5))
-
-    same(program)
+    net = nested(lib)
+    watch(net, events)
+    net(seeded(lib, 5, 3)).backward(seeded(lib, 5, 2, seed=5))
 
 
 @contract("5.2")
-def test_mixed_arguments():
+@as_in_pytorch
+def test_mixed_arguments(lib, events):
     """`grad_input` has an entry for each positional argument, `grad_output` one for each output, None for others."""
-
-    def program(lib, events):
-        net = module_of(lambda self, a, flag, b, c, *, scale: (a * b * scale, "text", c + 1, b.sum()), lib)
-        net.register_full_backward_hook(lambda m, gi, go: events.append((plain(gi), plain(go))))
-        a, b = (seeded(lib, 2, seed=s, requires_grad=True) for s in (1, 2))
-        c = seeded(lib, 2, seed=3)
-        scale = seeded(lib, 2, seed=4, requires_grad=True)
-        first, text, third, fourth = net(a, True, b, c, scale=scale)
-        events.append((text, third.requires_grad))
-        (first.sum() + fourth).backward()
-        events.append([plain(t.grad) for t in (a, b, scale)])
-
-    same(program)
+    net = module_of(lambda self, a, flag, b, c, *, scale: (a * b * scale, "text", c + 1, b.sum()), lib)
+    net.register_full_backward_hook(lambda m, gi, go: events.append((plain(gi), plain(go))))
+    a, b = (seeded(lib, 2, seed=s, requires_grad=True) for s in (1, 2))
+    c = seeded(lib, 2, seed=3)
+    scale = seeded(lib, 2, seed=4, requires_grad=True)
+    first, text, third, fourth = net(a, True, b, c, scale=scale)
+    events.append((text, third.requires_grad))
+    (first.sum() + fourth).backward()
+    events.append([plain(t.grad) for t in (a, b, scale)])
 
 
 @contract("5.2")
-def test_only_some_outputs_used():
+@as_in_pytorch
+def test_only_some_outputs_used(lib, events):
     """Outputs that the loss does not use give None in `grad_output`."""
-
-    def program(lib, events):
-        net = module_of(lambda self, x: (x * 2, x * 3), lib)
-        net.register_full_backward_pre_hook(lambda m, go: events.append(plain(go)))
-        net.register_full_backward_hook(lambda m, gi, go: events.append((plain(gi), plain(go))))
-        x = seeded(lib, 2, requires_grad=True)
-        net(x)[1].sum().backward()
-        events.append(plain(x.grad))
-
-    same(program)
+    net = module_of(lambda self, x: (x * 2, x * 3), lib)
+    net.register_full_backward_pre_hook(lambda m, go: events.append(plain(go)))
+    net.register_full_backward_hook(lambda m, gi, go: events.append((plain(gi), plain(go))))
+    x = seeded(lib, 2, requires_grad=True)
+    net(x)[1].sum().backward()
+    events.append(plain(x.grad))
 
 
 @contract("5.5")
-def test_nothing_fires_without_a_graph():
+@as_in_pytorch
+def test_nothing_fires_without_a_graph(lib, events):
     """No backward hook fires under no_grad, nor the full hooks where only a parameter's gradient is asked for."""
-
-    def program(lib, events):
-        net = linear(lib, 3, 2, 1)
-        watch(net, events)
-        x = seeded(lib, 5, 3, requires_grad=True)
-        with lib.no_grad():
-            events.append(net(x).requires_grad)
-        net(x).sum().backward(inputs=[net.weight])
-        events.append(x.grad)
-
-    same(program)
+    net = linear(lib, 3, 2, 1)
+    watch(net, events)
+    x = seeded(lib, 5, 3, requires_grad=True)
+    with lib.no_grad():
+        events.append(net(x).requires_grad)
+    net(x).sum().backward(inputs=[net.weight])
+    events.append(x.grad)
 
 
 @contract("0.9")
-def test_double_backward():
+@as_in_pytorch
+def test_double_backward(lib, events):
     """Under `create_graph` gradients in hooks can be differentiated, and what hooks return is."""
-
-    def program(lib, events):
-        net = nested(lib)
-        net[1].register_full_backward_hook(lambda m, gi, go: (gi[0] * gi[0],))
-        watch(net, events, {"register_full_backward_hook": REGISTRATIONS["register_full_backward_hook"]})
-        x = seeded(lib, 5, 3, seed=4, requires_grad=True)
-        (grad,) = lib.autograd.grad(net(x).sum(), x, create_graph=True)
-        (grad * grad).sum().backward()
-        events.append(plain(x.grad))
-
-    same(program)
+    net = nested(lib)
+    net[1].register_full_backward_hook(lambda m, gi, go: (gi[0] * gi[0],))
+    watch(net, events, {"register_full_backward_hook": REGISTRATIONS["register_full_backward_hook"]})
+    x = seeded(lib, 5, 3, seed=4, requires_grad=True)
+    (grad,) = lib.autograd.grad(net(x).sum(), x, create_graph=True)
+    (grad * grad).sum().backward()
+    events.append(plain(x.grad))
 
 
 @contract("4.1")
 @contract("4.2")
 @contract("4.3")
-def test_kwargs_and_always_call():
+@as_in_pytorch
+def test_kwargs_and_always_call(lib, events):
     """Hooks with kwargs see and replace keyword arguments; always-called ones also run when the call raises."""
 
-    def program(lib, events):
-        class Scale(lib.nn.Module):
-            def forward(self, x, *, factor, fail=False):
-                if fail:
-                    raise ValueError("forward fails")
-                return x * factor
+    class Scale(lib.nn.Module):
+        def forward(self, x, *, factor, fail=False):
+            if fail:
+                raise ValueError("forward fails")
+            return x * factor
 
-        net = Scale()
-        net.register_forward_pre_hook(lambda m, args, kwargs: (args, {**kwargs, "factor": 3.0}), with_kwargs=True)
-        net.register_forward_hook(
-            lambda m, args, kwargs, output: events.append((plain(args), kwargs, plain(output))),
-            with_kwargs=True,
-            always_call=True,
-        )
-        net.register_forward_hook(lambda m, args, output: events.append("plain"))
-        net(seeded(lib, 2), factor=2.0)
-        with pytest.raises(ValueError, match="forward fails"):
-            net(seeded(lib, 2), factor=2.0, fail=True)
-
-    same(program)
+    net = Scale()
+    net.register_forward_pre_hook(lambda m, args, kwargs: (args, {**kwargs, "factor": 3.0}), with_kwargs=True)
+    net.register_forward_hook(
+        lambda m, args, kwargs, output: events.append((plain(args), kwargs, plain(output))),
+        with_kwargs=True,
+        always_call=True,
+    )
+    net.register_forward_hook(lambda m, args, output: events.append("plain"))
+    net(seeded(lib, 2), factor=2.0)
+    with pytest.raises(ValueError, match="forward fails"):
+        net(seeded(lib, 2), factor=2.0, fail=True)
 
 
 @contract("4.3")
-def test_always_called_hook_that_raises_itself():
+@as_in_pytorch
+def test_always_called_hook_that_raises_itself(lib, events):
     """What an always-called hook raises after an error is a warning; the first error goes on."""
+    net = module_of(raising(ValueError("first")), lib)
 
-    def program(lib, events):
-        net = module_of(raising(ValueError("first")), lib)
+    def hook(*_):
+        events.append("called")
+        raise KeyError("second")
 
-        def hook(*_):
-            events.append("called")
-            raise KeyError("second")
-
-        net.register_forward_hook(hook, always_call=True)
-        with pytest.raises(ValueError, match="first"), pytest.warns(UserWarning, match="second"):
-            net(1)
-        ok = lib.nn.Identity()
-        ok.register_forward_hook(hook, always_call=True)
-        with pytest.raises(KeyError, match="second"):
-            ok(1)
-
-    same(program)
+    net.register_forward_hook(hook, always_call=True)
+    with pytest.raises(ValueError, match="first"), pytest.warns(UserWarning, match="second"):
+        net(1)
+    ok = lib.nn.Identity()
+    ok.register_forward_hook(hook, always_call=True)
+    with pytest.raises(KeyError, match="second"):
+        ok(1)
 
 
 @contract("0.2")
 @contract("6")
-def test_global_hooks_come_first():
+@as_in_pytorch
+def test_global_hooks_come_first(lib, events):
     """Hooks of all modules fire before a module's own, whichever was registered first."""
-
-    def program(lib, events):
-        module = lib.nn.modules.module
-        net = nested(lib)
-        watch(net, events)
-        handles = [
-            module.register_module_forward_pre_hook(lambda m, args: events.append(("global pre", type(m).__name__))),
-            module.register_module_forward_hook(lambda m, args, out: events.append(("global", type(m).__name__))),
-            module.register_module_full_backward_pre_hook(
-                lambda m, go: events.append(("global backward pre", type(m).__name__))
-            ),
-            module.register_module_full_backward_hook(
-                lambda m, gi, go: events.append(("global backward", type(m).__name__))
-            ),
-        ]
-        try:
-            net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
-        finally:
-            for handle in handles:
-                handle.remove()
-        events.append("removed")
+    module = lib.nn.modules.module
+    net = nested(lib)
+    watch(net, events)
+    handles = [
+        module.register_module_forward_pre_hook(lambda m, args: events.append(("global pre", type(m).__name__))),
+        module.register_module_forward_hook(lambda m, args, out: events.append(("global", type(m).__name__))),
+        module.register_module_full_backward_pre_hook(
+            lambda m, go: events.append(("global backward pre", type(m).__name__))
+        ),
+        module.register_module_full_backward_hook(
+            lambda m, gi, go: events.append(("global backward", type(m).__name__))
+        ),
+    ]
+    try:
         net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
-
-    same(program)
+    finally:
+        for handle in handles:
+            handle.remove()
+    events.append("removed")
+    net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
 
 
 @contract("6")
-def test_registration_hooks():
+@as_in_pytorch
+def test_registration_hooks(lib, events):
     """Registration hooks see each parameter, buffer and module before it is stored, and may replace it."""
-
-    def program(lib, events):
-        module = lib.nn.modules.module
-        with (
-            module.register_module_parameter_registration_hook(
-                lambda m, name, p: events.append(("parameter", type(m).__name__, name))
-            ),
-            module.register_module_buffer_registration_hook(
-                lambda m, name, b: events.append(("buffer", type(m).__name__, name))
-            ),
-            module.register_module_module_registration_hook(
-                lambda m, name, s: lib.nn.Tanh() if isinstance(s, lib.nn.ReLU) else None
-            ),
-        ):
-            net = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.ReLU(), lib.nn.BatchNorm1d(2))
-            net.extra = lib.nn.Parameter(lib.ones(1))
-        events.append(repr(net))
-
-    same(program)
+    module = lib.nn.modules.module
+    with (
+        module.register_module_parameter_registration_hook(
+            lambda m, name, p: events.append(("parameter", type(m).__name__, name))
+        ),
+        module.register_module_buffer_registration_hook(
+            lambda m, name, b: events.append(("buffer", type(m).__name__, name))
+        ),
+        module.register_module_module_registration_hook(
+            lambda m, name, s: lib.nn.Tanh() if isinstance(s, lib.nn.ReLU) else None
+        ),
+    ):
+        net = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.ReLU(), lib.nn.BatchNorm1d(2))
+        net.extra = lib.nn.Parameter(lib.ones(1))
+    events.append(repr(net))
 
 
 @contract("8.1")
-def test_copies():
+@as_in_pytorch
+def test_copies(lib, events):
     """A copied module's hooks are its own: removing the original's leaves them, a copied handle removes the copy's."""
-
-    def program(lib, events):
-        net = nested(lib)
-        handle = net[0].register_forward_hook(lambda *_: events.append("hook"))
-        twin, twin_handle = copy.deepcopy((net, handle))
-        handle.remove()
-        twin(seeded(lib, 5, 3))
-        events.append("twin fired")
-        twin_handle.remove()
-        twin(seeded(lib, 5, 3))
-        events.append((len(net[0]._forward_hooks), len(twin[0]._forward_hooks)))
-
-    same(program)
+    net = nested(lib)
+    handle = net[0].register_forward_hook(lambda *_: events.append("hook"))
+    twin, twin_handle = copy.deepcopy((net, handle))
+    handle.remove()
+    twin(seeded(lib, 5, 3))
+    events.append("twin fired")
+    twin_handle.remove()
+    twin(seeded(lib, 5, 3))
+    events.append((len(net[0]._forward_hooks), len(twin[0]._forward_hooks)))
 
 
 @contract("5.6")
-def test_named_tuples_are_kept():
+@as_in_pytorch
+def test_named_tuples_are_kept(lib, events):
     """A named tuple that forward returns keeps its type and names through the boundary."""
 
-    def program(lib, events):
-        class Pair(NamedTuple):
-            left: object
-            right: object
+    class Pair(NamedTuple):
+        left: object
+        right: object
 
-        net = module_of(lambda self, x: Pair(x * 2, x * 3), lib)
-        net.register_full_backward_hook(lambda m, gi, go: events.append(plain(go)))
-        out = net(seeded(lib, 2, requires_grad=True))
-        events.append(type(out).__name__)
-        (out.left * out.right).sum().backward()
-
-    same(program)
+    net = module_of(lambda self, x: Pair(x * 2, x * 3), lib)
+    net.register_full_backward_hook(lambda m, gi, go: events.append(plain(go)))
+    out = net(seeded(lib, 2, requires_grad=True))
+    events.append(type(out).__name__)
+    (out.left * out.right).sum().backward()
 
 
 @contract("4.1")
 @contract("5.1")
 @contract("5.3")
-def test_wrong_returns():
+@as_in_pytorch
+def test_wrong_returns(lib, events):
     """A hook that returns something of the wrong form raises an error of the same class as in PyTorch."""
-
-    def program(lib, events):
-        for registration, result in (
-            ("register_full_backward_hook", ()),
-            ("register_full_backward_pre_hook", (None, None)),
-        ):
-            net = linear(lib, 3, 2, 1)
-            getattr(net, registration)(lambda *_, result=result: result)
-            with pytest.raises(RuntimeError, match="invalid number"):
-                net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
-            events.append(registration)
+    for registration, result in (
+        ("register_full_backward_hook", ()),
+        ("register_full_backward_pre_hook", (None, None)),
+    ):
         net = linear(lib, 3, 2, 1)
-        net.register_forward_pre_hook(lambda *_: 3, with_kwargs=True)
-        with pytest.raises(RuntimeError, match="None or a tuple of"):
-            net(seeded(lib, 5, 3))
-        net = linear(lib, 3, 2, 1)
-        net.register_full_backward_hook(lambda m, gi, go: (seeded(lib, 1),))
-        with pytest.warns(UserWarning, match="grad"), pytest.raises(RuntimeError, match="None"):
-            net(seeded(lib, 5, 3)).sum().backward()
-        events.append("done")
-
-    same(program)
+        getattr(net, registration)(lambda *_, result=result: result)
+        with pytest.raises(RuntimeError, match="invalid number"):
+            net(seeded(lib, 5, 3, requires_grad=True)).sum().backward()
+        events.append(registration)
+    net = linear(lib, 3, 2, 1)
+    net.register_forward_pre_hook(lambda *_: 3, with_kwargs=True)
+    with pytest.raises(RuntimeError, match="None or a tuple of"):
+        net(seeded(lib, 5, 3))
+    net = linear(lib, 3, 2, 1)
+    net.register_full_backward_hook(lambda m, gi, go: (seeded(lib, 1),))
+    with pytest.warns(UserWarning, match="grad"), pytest.raises(RuntimeError, match="None"):
+        net(seeded(lib, 5, 3)).sum().backward()
+    events.append("done")
 
 
 @contract("5.6")
-def test_in_place_changes_are_refused():
+@as_in_pytorch
+def test_in_place_changes_are_refused(lib, events):
     """Inputs and outputs of a module with backward hooks are views that may not be changed in place."""
-
-    def program(lib, events):
-        for module, outside in ((module_of(lambda self, x: x.mul_(2), lib), False), (lib.nn.Identity(), True)):
-            module.register_full_backward_hook(lambda *_: None)
-            x = seeded(lib, 2, requires_grad=True) * 1
-            with pytest.raises(RuntimeError, match=r"is a view|hooks"):
-                y = module(x)
-                if outside:
-                    y += 1
-            events.append("refused")
-
-    same(program)
+    for module, outside in ((module_of(lambda self, x: x.mul_(2), lib), False), (lib.nn.Identity(), True)):
+        module.register_full_backward_hook(lambda *_: None)
+        x = seeded(lib, 2, requires_grad=True) * 1
+        with pytest.raises(RuntimeError, match=r"is a view|hooks"):
+            y = module(x)
+            if outside:
+                y += 1
+        events.append("refused")

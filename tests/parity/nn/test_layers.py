@@ -13,6 +13,7 @@ import torch
 import lucid
 from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, input_of
 from tests.nn.layers.forms import form, written
+from tests.parity.pieces import agree, close
 
 INPLACE = {
     **dict.fromkeys(
@@ -27,10 +28,6 @@ INPLACE = {
 
 # Slopes that PyTorch has in float32 alone.
 SLOPE_IN_FLOAT32 = {"Hardsigmoid": 1e-7}
-
-
-def as_torch(value):
-    return torch.tensor(value)
 
 
 def same_state(theirs, ours, tolerance=1e-10):
@@ -86,8 +83,7 @@ def test_values_and_gradients(name, rng):
         if not embedding:
             error = SLOPE_IN_FLOAT32.get(name, 1e-8)
             np.testing.assert_allclose(u.grad.numpy(force=True), x.grad.numpy(), rtol=error, atol=1e-8)
-        for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
-            np.testing.assert_allclose(q.grad.numpy(force=True), p.grad.numpy(force=True), rtol=1e-8, atol=1e-8)
+        close([q.grad for q in ours.parameters()], [p.grad for p in theirs.parameters()], 1e-8, 1e-8)
         same_state(theirs.state_dict(), ours.state_dict(), 1e-9)
 
 
@@ -242,15 +238,15 @@ def test_gains(nonlinearity, param):
 def test_clipping(norm_type, rng):
     """Total norm and clipped gradients agree for every order of the norm."""
     grads = [rng.standard_normal(shape) for shape in ((3, 4), (5,), ())]
-    found = []
-    for lib in (torch, lucid):
+
+    def clipped(lib):
         parameters = [lib.nn.Parameter(lib.zeros(g.shape, dtype=lib.float64)) for g in grads]
         for p, g in zip(parameters, grads, strict=True):
             p.grad = lib.tensor(g, dtype=lib.float64)
         total = lib.nn.utils.clip_grad_norm_(parameters, 0.7, norm_type)
-        found.append([float(total), *(p.grad.numpy(force=True) for p in parameters)])
-    for theirs, ours in zip(*found, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+        return [total, *(p.grad for p in parameters)]
+
+    agree(clipped, 1e-9)
 
 
 def test_state_dicts_go_both_ways(rng):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 
 import numpy as np
@@ -10,17 +9,7 @@ import pytest
 import torch
 
 import lucid
-
-
-def as_torch(state):
-    """Return a state dict of PyTorch's tensors."""
-    return {name: torch.tensor(value.numpy(force=True)) for name, value in state.items()}
-
-
-def as_lucid(state):
-    """Return a state dict of lucid's tensors."""
-    return {name: lucid.tensor(value.numpy()) for name, value in state.items()}
-
+from tests.parity.pieces import agree, close, parameters
 
 RECIPES = {
     "weight_norm": lambda lib: lib.nn.utils.parametrizations.weight_norm(lib.nn.Conv2d(3, 4, 2), dim=1),
@@ -42,21 +31,16 @@ def test_weights(name, rng):
         theirs, ours = (RECIPES[name](lib).double() for lib in (torch, lucid))
     assert repr(ours) == repr(theirs)
     assert list(ours.state_dict()) == list(theirs.state_dict())
-    ours.load_state_dict(as_lucid(theirs.state_dict()))
+    ours.load_state_dict({name: lucid.tensor(value.numpy()) for name, value in theirs.state_dict().items()})
     values = rng.standard_normal((2, 5) if hasattr(theirs, "in_features") else (2, 3, 4, 4))
     for mode in (True, False):
-        outs = []
-        for lib, module in ((torch, theirs), (lucid, ours)):
-            module.train(mode)
-            out = module(lib.tensor(values))
+        outs = [module.train(mode)(lib.tensor(values)) for lib, module in ((lucid, ours), (torch, theirs))]
+        for out in outs:
             (out * out).sum().backward()
-            outs.append(out.detach().numpy(force=True))
-        np.testing.assert_allclose(outs[1], outs[0], rtol=1e-9, atol=1e-12)
-    for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
-        np.testing.assert_allclose(q.grad.numpy(force=True), p.grad.numpy(), rtol=1e-8, atol=1e-10)
-    for key, value in theirs.state_dict().items():
-        np.testing.assert_allclose(ours.state_dict()[key].numpy(force=True), value.numpy(), rtol=1e-9, atol=1e-12)
-    theirs.load_state_dict(as_torch(ours.state_dict()))
+        close(outs[:1], outs[1:], 1e-9, 1e-12)
+    close([q.grad for q in ours.parameters()], [p.grad for p in theirs.parameters()], 1e-8, 1e-10)
+    close(ours.state_dict().values(), theirs.state_dict().values(), 1e-9, 1e-12)
+    theirs.load_state_dict({name: torch.tensor(value.numpy(force=True)) for name, value in ours.state_dict().items()})
 
 
 def test_signatures():
@@ -75,23 +59,20 @@ def test_signatures():
     ]
     pairs.append((lucid.func.functional_call, torch.func.functional_call))
     for ours, theirs in pairs:
-        forms = [
-            [(p.name, p.default, p.kind) for p in inspect.signature(f).parameters.values()] for f in (ours, theirs)
-        ]
-        assert forms[0] == forms[1], ours
+        assert parameters(ours) == parameters(theirs), ours
 
 
 def test_functional_call(rng):
     """Values and gradients are PyTorch's, with tied weights and buffers."""
-    found = []
     weights = rng.standard_normal((3, 3))
-    for lib in (torch, lucid):
+
+    def called(lib):
         net = lib.nn.Sequential(lib.nn.Linear(3, 3), lib.nn.BatchNorm1d(3), lib.nn.Linear(3, 3)).double()
         net[2].weight = net[0].weight
         w, x = lib.tensor(weights, requires_grad=True), lib.tensor(np.arange(12.0).reshape(4, 3) % 5)
         given = {"0.weight": w, "0.bias": lib.zeros(3, dtype=lib.float64), "2.bias": lib.zeros(3, dtype=lib.float64)}
         out = lib.func.functional_call(net, given, (x,))
         (out**3).sum().backward()
-        found.append([out.detach().numpy(force=True), w.grad.numpy(force=True), net[1].running_var.numpy(force=True)])
-    for theirs, ours in zip(*found, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        return out, w.grad, net[1].running_var
+
+    agree(called, 1e-9, 1e-9)

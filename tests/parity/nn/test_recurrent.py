@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import lucid
+from tests.parity.pieces import close
 
 LAYERS = {
     "LSTM": lambda nn: nn.LSTM(3, 4),
@@ -42,8 +43,7 @@ def results(lib, layer, x, call):
 
 def check(make, x, call):
     theirs, ours = (results(lib, layer, x, call) for lib, layer in zip((torch, lucid), pair(make), strict=True))
-    for a, b in zip(theirs, ours, strict=True):
-        np.testing.assert_allclose(b.numpy(force=True), a.numpy(force=True), rtol=1e-8, atol=1e-10)
+    close(ours, theirs, 1e-8, 1e-10)
 
 
 def flat(out, hidden):

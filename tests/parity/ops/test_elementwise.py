@@ -12,6 +12,7 @@ import torch
 import lucid
 from lucid.ops.activation import bias_activation, gelu, relu, sigmoid
 from tests.gradients import numbers
+from tests.parity.pieces import agree, differentiated
 from tests.sample_rows.activation import OF_SUM
 
 DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
@@ -142,12 +143,9 @@ GRADIENTS = {
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_slopes_at_special_values(name, rng):
     """At zeros, bounds, ties, infinities and NaN the gradient is PyTorch's."""
-    ours, theirs = GRADIENTS[name]
+    functions = dict(zip((lucid, torch), GRADIENTS[name], strict=True))
     array, upstream = np.array(SPECIAL), rng.standard_normal(len(SPECIAL))
-    x, y = lucid.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
-    (got,) = lucid.autograd.grad(ours(x), [x], [lucid.tensor(upstream)])
-    (expected,) = torch.autograd.grad(theirs(y), [y], [torch.tensor(upstream)])
-    np.testing.assert_allclose(numbers(got), expected.numpy(), rtol=1e-13)
+    agree(lambda lib: differentiated(lib, functions[lib], [array], upstream)[1:], 1e-13)
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-import torch
 
-import lucid
-from lucid.nn import functional as F
+from tests.parity.pieces import agree
 
 
 @pytest.mark.parametrize(
@@ -24,11 +21,11 @@ from lucid.nn import functional as F
 def test_settings(settings, rng):
     """Values, gradients and the table afterwards are PyTorch's."""
     index, table, upstream = rng.integers(0, 6, (4, 5)), rng.standard_normal((6, 3)), rng.standard_normal((4, 5, 3))
-    found = []
-    for functional, module in ((F, lucid), (torch.nn.functional, torch)):
-        weight = module.tensor(table, requires_grad=True)
-        out = functional.embedding(module.tensor(index), weight, **settings)
-        out.backward(module.tensor(upstream))
-        found.append([t.numpy(force=True) for t in (out, weight.grad, weight)])
-    for got, expected in zip(*found, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-12)
+
+    def program(lib):
+        weight = lib.tensor(table, requires_grad=True)
+        out = lib.nn.functional.embedding(lib.tensor(index), weight, **settings)
+        out.backward(lib.tensor(upstream))
+        return out, weight.grad, weight
+
+    agree(program, 1e-6, 1e-12)

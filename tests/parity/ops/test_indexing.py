@@ -8,6 +8,7 @@ import torch
 
 import lucid
 from lucid.errors import ShapeError
+from tests.parity.pieces import agree, differentiated
 
 
 def random_key(rng, shape):
@@ -170,13 +171,12 @@ def test_index_put_like_pytorch(name, accumulate, rng):
     places = tuple(map(np.array, PLACES[name]))
     array, upstream = rng.standard_normal((2, 3, 4, 2))
     value = rng.standard_normal(torch.tensor(array)[made(torch, places)].shape)
-    found = []
-    for module in (lucid, torch):
-        x, new = module.tensor(array, requires_grad=True), module.tensor(value, requires_grad=True)
-        out = module.index_put(x, made(module, places), new, accumulate)
-        found.append([out, *module.autograd.grad(out, (x, new), module.tensor(upstream))])
-    for got, expected in zip(*found, strict=True):
-        np.testing.assert_allclose(got.numpy(force=True), expected.numpy(force=True), rtol=1e-12, atol=1e-13)
+
+    def program(lib):
+        put = lambda x, new: lib.index_put(x, made(lib, places), new, accumulate)
+        return differentiated(lib, put, (array, value), upstream)
+
+    agree(program, 1e-12, 1e-13)
 
 
 @pytest.mark.parametrize("index", [slice(0, 1), None, ...])

@@ -8,17 +8,9 @@ import torch
 
 import lucid
 from lucid.nn import functional as F
+from tests.parity.pieces import agree, differentiated
 
 T = torch.nn.functional
-
-
-def values_and_gradients(module, functional, arrays, upstream):
-    """Return what a loss gives, and the gradients of its floating-point inputs."""
-    tensors = [module.tensor(a) for a in arrays]
-    wanted = [t.requires_grad_() for t in tensors if str(t.dtype).split(".")[1].startswith("float")]
-    out = functional(*tensors)
-    grads = module.autograd.grad(out, wanted, module.tensor(upstream))
-    return [t.numpy(force=True) for t in (out, *grads)]
 
 
 def compare(name, arrays, rng, **settings):
@@ -26,10 +18,14 @@ def compare(name, arrays, rng, **settings):
     settings = {"reduction": "none", **settings}
     shape = getattr(F, name)(*[lucid.tensor(a) for a in arrays], **settings).shape
     upstream = rng.standard_normal(shape)
-    ours = values_and_gradients(lucid, lambda *x: getattr(F, name)(*x, **settings), arrays, upstream)
-    theirs = values_and_gradients(torch, lambda *x: getattr(T, name)(*x, **settings), arrays, upstream)
-    for got, expected in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
+    count = sum(array.dtype.kind == "f" for array in arrays)
+
+    def program(lib):
+        constants = [lib.tensor(array) for array in arrays[count:]]
+        loss = lambda *x: getattr(lib.nn.functional, name)(*x, *constants, **settings)
+        return differentiated(lib, loss, arrays[:count], upstream)
+
+    agree(program, 1e-12, 1e-14)
 
 
 @pytest.mark.parametrize(
@@ -50,16 +46,13 @@ def test_binary_cross_entropy_at_its_ends(rng):
     """At probabilities 0 and 1 logarithms and slopes end where PyTorch's do."""
     x = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1e-13])
     truth = np.array([0.0, 1.0, 0.0, 1.0, 0.5, 0.5])
-    found = []
     upstream = rng.standard_normal(6)
-    for module, functional in ((lucid, F), (torch, T)):
-        p = module.tensor(x, requires_grad=True)
-        loss = functional.binary_cross_entropy(p, module.tensor(truth), reduction="none")
-        (grad,) = module.autograd.grad(loss, p, module.tensor(upstream))
-        found.append((loss.numpy(force=True), grad.numpy(force=True)))
-    for got, expected in zip(*found, strict=True):
-        # PyTorch's smallest divisor, 1e-12, is a float32
-        np.testing.assert_allclose(got, expected, rtol=1e-7)
+
+    def program(lib):
+        loss = lambda p: lib.nn.functional.binary_cross_entropy(p, lib.tensor(truth), reduction="none")
+        return differentiated(lib, loss, [x], upstream)
+
+    agree(program, 1e-7)  # PyTorch's smallest divisor, 1e-12, is a float32
 
 
 def test_logits_far_out(rng):

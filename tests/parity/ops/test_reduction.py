@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import lucid
+from tests.parity import pieces
 
 DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"]
 OPS = ["sum", "mean", "prod", "var", "std", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "median"]
@@ -97,10 +98,7 @@ def test_nan(name):
 def test_ties(name, rng):
     """Equal extremes of all elements share the gradient as they do in PyTorch."""
     array, upstream = rng.integers(0, 3, (4, 5)).astype(float), rng.standard_normal(())
-    ours, theirs = lucid.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
-    getattr(lucid, name)(ours).backward(lucid.tensor(upstream))
-    getattr(torch, name)(theirs).backward(torch.tensor(upstream))
-    np.testing.assert_allclose(ours.grad.numpy(force=True), theirs.grad.numpy(), rtol=1e-14)
+    pieces.agree(lambda lib: pieces.differentiated(lib, getattr(lib, name), [array], upstream), 1e-14)
 
 
 @pytest.mark.parametrize("zeros", [1, 2, 3])
@@ -109,14 +107,13 @@ def test_products_with_zeros(name, zeros, rng):
     """First and second gradients of products with zeros among the factors are PyTorch's."""
     array = rng.uniform(0.5, 2, (3, 6))
     array[1, rng.permutation(6)[:zeros]] = 0
-    found = []
-    for module in (lucid, torch):
-        x = module.tensor(array, requires_grad=True)
-        (grad,) = module.autograd.grad((getattr(module, name)(x, 1) ** 2).sum(), x, create_graph=True)
-        (second,) = module.autograd.grad((grad**3).sum(), x)
-        found.append([t.numpy(force=True) for t in (grad, second)])
-    for got, expected in zip(*found, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+    def program(lib):
+        x = lib.tensor(array, requires_grad=True)
+        (grad,) = lib.autograd.grad((getattr(lib, name)(x, 1) ** 2).sum(), x, create_graph=True)
+        return grad, *lib.autograd.grad((grad**3).sum(), x)
+
+    pieces.agree(program, 1e-10, 1e-12)
 
 
 def test_variance_in_all_spellings(rng):

@@ -283,11 +283,7 @@ def functions(lib):
         """Return a gradient summed to the shape of what was broadcast."""
         return (grad.sum() if x.ndim < grad.ndim else grad).to(x.dtype)
 
-    found = (
-        *(Plain, StraightThrough, Several, Unfilled, Marked, Dirty, DirtyAndMore, DirtyTwice, Unchanged, View, SetUp),
-        *(Once, SavesOutput, ReadsTwice, SavesBetween, Nested, ToScalar, Needs, AsNumPy, Blocked, Short, Breaks),
-    )
-    return {function.__name__: function for function in found}
+    return {name: function for name, function in locals().items() if isinstance(function, type)}
 
 
 # those that change x in place

@@ -162,18 +162,11 @@ def test_tensors_made_of_data_are_pytorchs(data, default_dtype):
 
 
 @pytest.mark.parametrize("data", [2j, [1, 2j], [[1.5, 2j]]], ids=repr)
-@pytest.mark.parametrize("name", ["float32", "float64"])
-def test_complex_data_follows_the_default_dtype(data, name):
+@pytest.mark.parametrize("default_dtype", ["float32", "float64"], indirect=True)
+def test_complex_data_follows_the_default_dtype(data, default_dtype):
     """Python complex numbers take the complex type of the default dtype, as in PyTorch."""
-    before, before_torch = get_default_dtype(), torch.get_default_dtype()
-    try:
-        set_default_dtype(name)
-        torch.set_default_dtype(getattr(torch, name))
-        expected = torch.tensor(data).numpy()
-        made = asarray(data)
-    finally:
-        set_default_dtype(before)
-        torch.set_default_dtype(before_torch)
+    expected = torch.tensor(data).numpy()
+    made = asarray(data)
     assert made.dtype == expected.dtype
     assert made.tobytes() == expected.tobytes()
 

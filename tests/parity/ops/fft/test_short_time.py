@@ -8,6 +8,7 @@ import torch
 
 import lucid
 from tests.parity.ops.fft.outcomes import outcome, same
+from tests.parity.pieces import agree
 
 WINDOWS = {
     "hann": np.hanning(17)[:16],
@@ -29,19 +30,25 @@ FRAMES = [
 ]  # fmt: skip
 
 
+def compared(name, x, window, settings):
+    """Compare what both libraries make of these numbers, in frames of 16 under a window."""
+    if window == "short" and "win_length" not in settings:
+        settings = {**settings, "win_length": 7}
+    numbers = {**WINDOWS, "ones": np.ones(16)}
+    results = []
+    for library in (lucid, torch):
+        weights = None if window is None else library.as_tensor(numbers[window])
+        results.append(outcome(getattr(library, name), library.as_tensor(x), 16, window=weights, **settings))
+    same(*results)
+
+
 @pytest.mark.parametrize("settings", FRAMES, ids=str)
 @pytest.mark.parametrize("window", [None, *WINDOWS])
 @pytest.mark.parametrize("kind", ["float32", "float64", "complex64", "int64"])
 def test_stft(rng, kind, window, settings):
     """Spectra of frames, and what is refused, are PyTorch's."""
     x = (rng.standard_normal((2, 50)) * 9 + (1j if kind[0] == "c" else 0)).astype(kind)
-    if window == "short" and "win_length" not in settings:
-        settings = {**settings, "win_length": 7}
-    results = []
-    for library in (lucid, torch):
-        weights = None if window is None else library.as_tensor(WINDOWS[window])
-        results.append(outcome(library.stft, library.as_tensor(x), 16, window=weights, **settings))
-    same(*results)
+    compared("stft", x, window, settings)
 
 
 @pytest.mark.parametrize("shape", [(50,), (1, 2, 50), (8,), (9,), (2, 0), ()])
@@ -66,14 +73,7 @@ BACK = [
 def test_istft(rng, frequencies, window, settings):
     """Signals of spectra, and what is refused, are PyTorch's."""
     x = (rng.standard_normal((2, frequencies, 7)) + 1j * rng.standard_normal((2, frequencies, 7))).astype(np.complex128)
-    if window == "short" and "win_length" not in settings:
-        settings = {**settings, "win_length": 7}
-    numbers = {**WINDOWS, "ones": np.ones(16)}
-    results = []
-    for library in (lucid, torch):
-        weights = None if window is None else library.as_tensor(numbers[window])
-        results.append(outcome(library.istft, library.as_tensor(x), 16, window=weights, **settings))
-    same(*results)
+    compared("istft", x, window, settings)
 
 
 @pytest.mark.parametrize("shape", [(9, 7), (9,), (1, 2, 9, 7), (9, 0), (0, 9, 7)])
@@ -87,12 +87,12 @@ def test_gradients_of_frames(rng):
     """Signal, window and spectra get PyTorch's gradients."""
     x, window = rng.standard_normal((2, 40)), np.hanning(17)[:16] + 0.1
     upstream = rng.standard_normal((2, 40))
-    results = []
-    for library in (lucid, torch):
+
+    def program(library):
         signal = library.tensor(x, requires_grad=True)
         weights = library.tensor(window, requires_grad=True)
         spectra = library.stft(signal, 16, window=weights, return_complex=True)
         back = library.istft(spectra * (1 + 0.5j), 16, window=weights, length=40)
-        results.append(library.autograd.grad((back * library.tensor(upstream)).sum(), (signal, weights, spectra)))
-    for mine, theirs in zip(*results, strict=True):
-        np.testing.assert_allclose(mine.cpu().numpy(), theirs.resolve_conj().numpy(), rtol=1e-9, atol=1e-9)
+        return library.autograd.grad((back * library.tensor(upstream)).sum(), (signal, weights, spectra))
+
+    agree(program, 1e-9, 1e-9)
