@@ -27,7 +27,7 @@ from lucid.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 from tests.device import DEVICE
-from tests.pieces import function_of
+from tests.pieces import function_of, no_collections
 
 contract = pytest.mark.contract
 # Memory of the CPU is seen with what Python takes beside it; a simulated device pays for each thread.
@@ -159,14 +159,11 @@ def test_nothing_waits_for_the_collector(rng):
         y = x * 2.0
         out = checkpoint(lambda y: y.exp().sin(), y, use_reentrant=False)
         array = weakref.ref(y.array)
-        gc.disable()
-        try:
+        with no_collections():
             if run_backward:
                 out.backward(like(rng, out), retain_graph=True)
             del y, out
             assert array() is None
-        finally:
-            gc.enable()
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

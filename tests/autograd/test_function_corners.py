@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 import weakref
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from lucid.autograd import Function
 from lucid.autograd.graph import GradientEdge, get_gradient_edge
 from lucid.errors import LucidError
 from tests.pieces import function_of as function
+from tests.pieces import no_collections
 
 contract = pytest.mark.contract
 
@@ -106,12 +106,9 @@ def test_a_saved_dirty_input_is_an_output(leaf):
     assert lucid.allclose(second, x.detach().exp())
     # nothing of it waits for the garbage collector
     node = weakref.ref(y.grad_fn)
-    gc.disable()
-    try:
+    with no_collections():
         del y, first, second
         assert node() is None
-    finally:
-        gc.enable()
 
 
 @contract("3.5")
@@ -146,8 +143,7 @@ def test_marking_what_is_no_input_warns(leaf):
     assert caught[0].filename == __file__
     y.sum().backward()
     assert x.grad.tolist() == [2.0] * 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         marking.apply(x.detach())
 
 

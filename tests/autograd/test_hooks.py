@@ -15,7 +15,7 @@ import pytest
 import lucid
 from lucid.autograd import RemovableHandle
 from lucid.autograd.hooks import table as tables
-from tests.pieces import function_of
+from tests.pieces import function_of, no_collections
 
 contract = pytest.mark.contract
 
@@ -241,8 +241,7 @@ def test_hooks_run_on_the_thread_of_backward() -> None:
 def test_hooks_and_handles_make_no_cycle() -> None:
     """Dropping the last reference to tensor and graph frees them without the garbage collector."""
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         x = leaf(1.0)
         y = x * 2
         handles = [x.register_hook(lambda grad: None), y.register_hook(lambda grad: None)]
@@ -255,8 +254,6 @@ def test_hooks_and_handles_make_no_cycle() -> None:
         assert [reference() for reference in dead] == [None] * 3
         for handle in handles:
             handle.remove()
-    finally:
-        gc.enable()
 
 
 @contract("0.9")

@@ -22,7 +22,7 @@ from lucid import nn
 from lucid.autograd.hooks.owning import TableAttribute
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.hooks import ContextualHook, Hook, RemovableHandle, StateHook
-from tests.pieces import module_of
+from tests.pieces import module_of, no_collections
 
 contract = pytest.mark.contract
 
@@ -124,16 +124,13 @@ def test_ids_grow():
 @contract("8.1")
 def test_a_handle_keeps_nothing_alive():
     """A handle holds its table weakly: the module goes although the handle is kept, and removing is harmless."""
-    gc.disable()
-    try:
+    with no_collections():
         module = nn.Identity()
         ref = weakref.ref(module)
         handle = module.register_forward_hook(print)
         del module
         assert ref() is None
         handle.remove()
-    finally:
-        gc.enable()
 
 
 @contract("8.1")
@@ -286,8 +283,7 @@ def test_a_table_that_was_replaced_comes_back():
     assert not module._active_hooks
     module.register_forward_hook(lambda *_: calls.append("meanwhile"))
     handles[0].remove()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         assert called(module) == ["meanwhile"]
         module._forward_hooks, module._backward_hooks = own
         assert called(module) == ["own", "backward"]
@@ -900,8 +896,7 @@ def test_hook_modes():
 @contract("9.5")
 def test_the_module_does_not_keep_its_hook():
     """Deleting the Hook removes its hooks at once, and the death of the module leaves the Hook usable."""
-    gc.disable()
-    try:
+    with no_collections():
         module = nn.Identity()
         hook = Hook(posthook=lambda m, args, output: output + 1)
         hook.register(module)
@@ -915,8 +910,6 @@ def test_the_module_does_not_keep_its_hook():
         again = nn.Identity()
         hook.register(again)
         assert float(again(lucid.zeros(1))) == 1.0
-    finally:
-        gc.enable()
 
 
 @contract("9.6")
@@ -980,14 +973,11 @@ def test_contextual_hooks():
     module, hook = nn.Identity(), Adds()
     hook.register(module)
     assert [float(module(lucid.zeros(1))) for _ in range(2)] == [1.0, 2.0]
-    gc.disable()
-    try:
+    with no_collections():
         ref = weakref.ref(hook)
         del hook
         assert ref() is None
         assert not module._active_hooks
-    finally:
-        gc.enable()
     with pytest.raises(AttributeError, match="missing"):
         ContextualHook(prehook="missing")
     with pytest.raises(RuntimeError, match="at least one"):
@@ -1032,12 +1022,9 @@ def test_state_hooks():
     with pytest.raises(TypeError, match="expected a Module"):
         Clamps(3)
     ref = weakref.ref(module)
-    gc.disable()
-    try:
+    with no_collections():
         del module
         assert ref() is None
-    finally:
-        gc.enable()
     hook.deregister()
     with pytest.raises(RuntimeError, match="gone"):
         hook.register()
@@ -1121,12 +1108,9 @@ def test_a_module_keeps_no_parent_alive():
     """Dropping a model frees it at once, though its parts know where they stood."""
     model = nn.Sequential(nn.Linear(2, 2))
     part, ref = model[0], weakref.ref(model)
-    gc.disable()
-    try:
+    with no_collections():
         del model
         assert ref() is None
-    finally:
-        gc.enable()
     x = lucid.ones(1, 2, requires_grad=True)
     assert "module Linear" in note_of_failing("register_full_backward_hook", part, lambda: part(x))
 

@@ -19,6 +19,7 @@ from lucid import optim
 from lucid.errors import HookError, HookTypeError, ShapeError, StateDictError
 from lucid.optim.optimizer import required
 from tests import optimizers
+from tests.pieces import no_collections
 
 SETTINGS = {name: {"lr": 0.1, **settings} for name, settings in optimizers.USUAL.items()}
 each_optimizer = pytest.mark.parametrize("name", SETTINGS)
@@ -184,16 +185,13 @@ def test_training_leaves_nothing_behind():
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
     optimizer = optim.Adam([x])
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         for _ in range(3):
             (x * x).sum().backward()
             optimizer.step()
         kept = weakref.ref(optimizer.state[x]["exp_avg"])
         del optimizer
         assert kept() is None
-    finally:
-        gc.enable()
 
 
 @pytest.mark.gpu
@@ -877,8 +875,7 @@ def test_the_second_step_of_a_parameter_given_twice_is_no_first_one():
     """Momentum begins with the gradient in the first of two steps at once, and is dampened in the second."""
     twice, alone = (lucid.tensor([1.0], requires_grad=True) for _ in range(2))
     settings = {"lr": 0.1, "momentum": 0.5, "dampening": 0.25}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         both = lucid.optim.SGD([twice, twice], **settings)
     one = lucid.optim.SGD([alone], **settings)
     twice.grad, alone.grad = lucid.ones(1), lucid.ones(1)

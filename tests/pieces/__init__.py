@@ -1,10 +1,15 @@
-"""Small things that tests of many kinds are made of: what raises, a Function, a module, threads, a terminal."""
+"""Small things that tests of many kinds are made of: what raises, a Function, a module, threads, a terminal.
+
+And a time without the collector of garbage.
+"""
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import threading
+from contextlib import contextmanager
 
 import lucid
 
@@ -40,6 +45,16 @@ def in_threads(*functions):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+@contextmanager
+def no_collections():
+    """Switch the collector of garbage off inside: what goes there goes with its last reference."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Terminal(io.StringIO):

@@ -14,7 +14,7 @@ from lucid.autograd.kernels import formulas
 from lucid.base import gpu
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, elementwise, is_right, raw, reduction
-from tests.pieces import raising
+from tests.pieces import no_collections, raising
 
 pytestmark = pytest.mark.gpu
 derivative = lucid.cuda.derivative
@@ -151,14 +151,9 @@ def test_a_second_backward_and_memory(rng):
         y.sum().backward()
     y = f(x * 1, 2.0)
     gone = weakref.ref(y.grad_fn.saved_tensors[0].array)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with no_collections():
         del y
         assert gone() is None
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # ---- hooks and modes ----

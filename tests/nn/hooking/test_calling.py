@@ -251,8 +251,7 @@ def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
     last = out[-1] if isinstance(out, tuple) else out
     assert last.grad_fn is not None
     assert last.is_inference() == ("output" in place)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         (last + x * 0.0).backward(lucid.tensor(upstream, dtype=x.dtype))
     expected = upstream * (3.0 if pre_hook else 1.0)
     ((grad_input, grad_output),) = seen
@@ -515,8 +514,7 @@ def test_without_hooks_one_truth_test(rng):
         names = called(lambda: y.backward(lucid.ones(3, dtype=y.dtype)))
         return [name for name in names if "hook" in name or name in {"fire_light", "_run_watched"}]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert not hook_functions(x * x)
     y = x * x
     y.register_hook(lambda grad: None)
