@@ -15,7 +15,7 @@ import pytest
 import lucid
 from lucid.autograd import RemovableHandle
 from lucid.autograd.hooks import table as tables
-from tests.pieces import function_of, no_collections
+from tests.pieces import function_of, no_collections, raising
 
 contract = pytest.mark.contract
 
@@ -191,12 +191,8 @@ def test_an_error_counts_the_very_hook(beside: bool) -> None:
 @pytest.mark.parametrize("register", ["register_hook", "register_post_accumulate_grad_hook"])
 def test_an_interrupt_is_no_error_of_a_hook(register: str) -> None:
     """Ctrl-C while a hook runs passes as it is: no note puts it down to the hook."""
-
-    def interrupted(tensor: object) -> None:
-        raise KeyboardInterrupt
-
     x = leaf(1.0)
-    getattr(x, register)(interrupted)
+    getattr(x, register)(raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt) as caught:
         (x * 2).backward()
     assert not hasattr(caught.value, "__notes__")

@@ -14,6 +14,7 @@ from lucid import hooks, nn
 from lucid.autograd.hooks import firing
 from lucid.nn.modules.module import register_module_forward_hook
 from tests.device import DEVICE
+from tests.pieces import raising
 
 CLOCK = [0]  # nanoseconds
 
@@ -87,15 +88,11 @@ def test_a_table_of_some_that_are_counted():
 def test_one_that_raises_or_is_off():
     """A call that raises counts; a hook that rests is not called; one taken off inside keeps its count."""
     model = nn.Identity()
-
-    def raises(module, args):
-        raise KeyError("here")
-
-    first, second = model.register_forward_pre_hook(nothing), model.register_forward_pre_hook(raises)
+    first, second = (model.register_forward_pre_hook(hook) for hook in (nothing, raising(KeyError("here"))))
     with hooks.counting(model) as found:
         with pytest.raises(KeyError) as caught:
             model(lucid.ones(1))
-        assert "raises" in caught.value.__notes__[0]
+        assert "raising.<locals>.fail" in caught.value.__notes__[0]
         first.enabled = False
         second.remove()
         model(lucid.ones(1))

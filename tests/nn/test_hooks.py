@@ -406,15 +406,11 @@ def test_a_raising_hook_is_named(registration):
     """An error keeps its type; a note names hook, kind, place and the module's path; later hooks do not run."""
     net = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(2, 2)))
     ran = []
-
-    def fails(*_):
-        raise ZeroDivisionError("mine")
-
     getattr(net[1][0], registration)(lambda *_: None)
     getattr(net[1][0], registration)(fails)
     getattr(net[1][0], registration)(lambda *_: ran.append(1))
     x = lucid.ones(1, 2, requires_grad=True)
-    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+    with pytest.raises(ValueError, match="no") as caught:
         net(x).sum().backward()
     (note,) = caught.value.__notes__
     kind = registration.removeprefix("register_").replace("_", " ").replace("pre hook", "pre-hook")
@@ -945,14 +941,10 @@ def test_copies_leave_what_the_hook_asked_for_behind():
 @contract("0.5")
 def test_a_hook_that_raises_is_named_by_its_function():
     """The note on an error names the user's function, not what stands for it in the table."""
-
-    def fails(*_):
-        raise KeyError
-
     module = nn.Identity()
     hook = Hook(posthook=fails)
     hook.register(module)
-    with pytest.raises(KeyError) as caught:
+    with pytest.raises(ValueError, match="no") as caught:
         module(1)
     assert "fails" in caught.value.__notes__[0]
 

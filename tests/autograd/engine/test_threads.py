@@ -18,7 +18,7 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
 from tests.device import DEVICE
-from tests.pieces import in_threads
+from tests.pieces import in_threads, raising
 
 contract = pytest.mark.contract
 THREADS = 100
@@ -220,11 +220,7 @@ def test_hooks_over_several_tensors_in_concurrent_passes():
     def fail():
         for _ in range(20):
             z = x * 1.0
-
-            def stop(grad):
-                raise KeyError
-
-            z.register_hook(stop)
+            z.register_hook(raising(KeyError))
             with pytest.raises(KeyError):
                 (z + y * 2.0).backward()
 

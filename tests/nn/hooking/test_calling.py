@@ -17,7 +17,7 @@ from lucid.base.capture import captures
 from lucid.errors import HookError
 from lucid.nn.hooking.tables import everywhere
 from tests.autograd.calls import calls
-from tests.pieces import module_of
+from tests.pieces import module_of, raising
 
 contract = pytest.mark.contract
 PACKAGE = str(Path(lucid.__file__).parent)
@@ -107,12 +107,8 @@ def test_always_called_hooks():
     with module.register_forward_hook(lambda *_: 1 / 0, prepend=True), pytest.raises(ZeroDivisionError):
         module(2, factor=3)
     assert calls == [6, "plain", None, 6]
-
-    def also_fails(m, args, output):
-        raise KeyError("second")
-
-    module.register_forward_hook(also_fails, always_call=True)
-    with pytest.raises(ValueError, match="first"), pytest.warns(UserWarning, match="also_fails.*KeyError.*second"):
+    module.register_forward_hook(raising(KeyError("second")), always_call=True)
+    with pytest.raises(ValueError, match="first"), pytest.warns(UserWarning, match="fail.*KeyError.*second"):
         module(2, fail=ValueError("first"))
     with pytest.raises(KeyError, match="second"):
         module(2)
@@ -399,13 +395,9 @@ def test_what_a_pre_hook_returns_stays_its_own():
 @pytest.mark.parametrize("kind", ["forward pre-hook", "forward hook"])
 def test_an_error_in_straight_line_code_counts_the_hook(kind):
     """Of hooks without options, too, the note names the number of the one that raised."""
-
-    def fails(*_):
-        raise ZeroDivisionError
-
     module = nn.Identity()
     register = getattr(module, f"register_{kind.replace(' ', '_').replace('-', '_')}")
-    for hook in (lambda *_: None, fails):
+    for hook in (lambda *_: None, raising(ZeroDivisionError)):
         register(hook)
     for _ in range(2):  # the second call finds the hooks as the first has left them
         with pytest.raises(ZeroDivisionError) as caught:
@@ -451,11 +443,8 @@ def test_a_registration_hook_that_raises_changes_nothing(kind, persistent):
     module.register_buffer("last", lucid.ones(1))
     before = [*module.state_dict()]
     value = {"parameter": nn.Parameter(lucid.zeros(1)), "buffer": nn.Buffer(lucid.zeros(1)), "module": nn.ReLU()}[kind]
-
-    def refuse(*_):
-        raise ZeroDivisionError
-
-    with getattr(nn, f"register_module_{kind}_registration_hook")(refuse), pytest.raises(ZeroDivisionError):
+    register = getattr(nn, f"register_module_{kind}_registration_hook")
+    with register(raising(ZeroDivisionError)), pytest.raises(ZeroDivisionError):
         module.taken = value
     assert [name for name, _ in module.named_buffers()] == ["taken", "last"]
     assert [*module.state_dict()] == before

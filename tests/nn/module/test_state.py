@@ -11,6 +11,7 @@ import lucid
 from lucid import nn
 from lucid.errors import StateDictError
 from tests.device import shares_memory
+from tests.pieces import raising
 
 contract = pytest.mark.contract
 
@@ -492,11 +493,7 @@ def test_a_load_that_is_stopped_changes_nothing(kind):
     """Whatever a post-hook raises, also what is no Exception."""
     module = net()
     before = values(module)
-
-    def fails(m, keys):
-        raise kind
-
-    module.register_load_state_dict_post_hook(fails)
+    module.register_load_state_dict_post_hook(raising(kind))
     with pytest.raises(kind):
         module.load_state_dict(net().state_dict())
     assert unchanged(module, before)

@@ -16,6 +16,7 @@ from lucid.base import gpu
 from lucid.errors import CaptureError, InplaceError
 from tests.captures import Recorded
 from tests.optimizers import COUNTED_THERE, NAMES, OTHERS, SETTINGS, USUAL
+from tests.pieces import raising
 
 pytestmark = pytest.mark.gpu
 
@@ -510,12 +511,7 @@ def test_a_launch_that_fails_leaves_no_trace_in_the_next_step(rng, monkeypatch):
     training.optimizer.step()
     before = training.values()
     with monkeypatch.context() as patch:
-        from lucid.cuda.steps.numbers import RowNumbers
-
-        def fail(self, given, found):
-            raise MemoryError("planted")
-
-        patch.setattr(RowNumbers, "compute", fail)
+        patch.setattr("lucid.cuda.steps.numbers.RowNumbers.compute", raising(MemoryError("planted")))
         with pytest.raises(MemoryError, match="planted"):
             training.optimizer.step()
     assert training.values() == before
