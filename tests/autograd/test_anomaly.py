@@ -11,11 +11,7 @@ import pytest
 
 import lucid
 from lucid.autograd import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from tests.pieces import function_of, no_collections, raising
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
+from tests.pieces import function_of, leaf, no_collections, raising
 
 
 @pytest.fixture

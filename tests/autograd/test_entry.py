@@ -10,13 +10,9 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.errors import HookTypeError, ShapeError
-from tests.pieces import in_threads
+from tests.pieces import in_threads, leaf
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 @contract("2.5")

@@ -15,13 +15,9 @@ import pytest
 import lucid
 from lucid.autograd import RemovableHandle
 from lucid.autograd.hooks import table as tables
-from tests.pieces import function_of, no_collections, raising
+from tests.pieces import function_of, leaf, no_collections, raising
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float, dtype: object = lucid.float64) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=dtype, requires_grad=True)
 
 
 @contract("0.1")

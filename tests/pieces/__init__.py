@@ -1,6 +1,6 @@
-"""Small things that tests of many kinds are made of: what raises, a Function, a module, threads, a terminal.
+"""Small things that tests of many kinds are made of.
 
-And a time without the collector of garbage.
+Tensors, what raises, a Function, a module, threads, a terminal, and a time without the collector of garbage.
 """
 
 from __future__ import annotations
@@ -12,6 +12,16 @@ import threading
 from contextlib import contextmanager
 
 import lucid
+
+
+def leaf(*values):
+    """Return a float64 tensor of these numbers that requires grad."""
+    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
+
+
+def drawn(rng, *shape):
+    """Return a float64 tensor of normal numbers that requires grad."""
+    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 def raising(error):

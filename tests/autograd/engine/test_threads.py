@@ -18,7 +18,7 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
 from tests.device import DEVICE
-from tests.pieces import in_threads, raising
+from tests.pieces import in_threads, leaf, raising
 
 contract = pytest.mark.contract
 THREADS = 100
@@ -59,11 +59,6 @@ def switch_often():
     yield
     threading.settrace(None)
     sys.setswitchinterval(before)
-
-
-def leaf(*values):
-    """Return a float64 tensor that requires grad."""
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 def together(*works):

@@ -17,7 +17,7 @@ from lucid.base.capture import captures
 from lucid.errors import HookError
 from lucid.nn.hooking.tables import everywhere
 from tests.autograd.calls import calls
-from tests.pieces import module_of, raising
+from tests.pieces import drawn, module_of, raising
 
 contract = pytest.mark.contract
 PACKAGE = str(Path(lucid.__file__).parent)
@@ -30,10 +30,6 @@ class Scale(nn.Module):
         if fail is not None:
             raise fail
         return x * factor
-
-
-def leaf(rng, *shape):
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 @contract("4.1")
@@ -69,7 +65,7 @@ def test_forward_pre_hooks_with_kwargs_return_both(wrong):
 @contract("0.2")
 def test_keyword_arguments_order_and_replacement(rng):
     """Hooks with kwargs get them, each hook gets what the one before returned, and prepended ones come first."""
-    module, events, x = Scale(), [], leaf(rng, 3)
+    module, events, x = Scale(), [], drawn(rng, 3)
 
     def more(m, args, kwargs):
         events.append(("pre", kwargs["factor"]))
@@ -157,7 +153,7 @@ def test_moments_of_backward_hooks(rng):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
     events = []
     recorded(net, events)
-    x = leaf(rng, 2, 3).float()
+    x = drawn(rng, 2, 3).float()
     x.register_hook(lambda grad: events.append("input tensor"))
     y = net(x)
     y.register_hook(lambda grad: events.append("output tensor"))
@@ -173,7 +169,7 @@ def test_moments_of_backward_hooks(rng):
 def test_two_inputs_are_waited_for(rng):
     """The full hook fires when the gradients of all positional inputs are final, replaced ones included."""
     module, events, upstream = module_of(lambda self, a, b: a * a + a * b + b), [], rng.standard_normal(3)
-    a, b = leaf(rng, 3), leaf(rng, 3)
+    a, b = drawn(rng, 3), drawn(rng, 3)
     module.register_full_backward_hook(lambda m, gi, go: events.extend(g.tolist() for g in gi))
     module(a, b).backward(lucid.tensor(upstream, dtype=a.dtype))
     assert events == [a.grad.tolist(), b.grad.tolist()]
@@ -187,13 +183,13 @@ def test_without_an_input_that_requires_grad(rng):
     net, events = nn.Linear(3, 2), []
     hook = net.register_full_backward_hook(lambda m, gi, go: events.append((gi, len(go))) or (None,))
     with pytest.warns(UserWarning, match="module Linear"):
-        net(leaf(rng, 2, 3).detach().float()).sum().backward()
+        net(drawn(rng, 2, 3).detach().float()).sum().backward()
     assert events == [((None,), 1)]
     assert net.weight.grad is not None
     hook.remove()
     net.register_full_backward_hook(lambda m, gi, go: (go[0],))
     with pytest.warns(UserWarning, match="module Linear"), pytest.raises(HookError, match="expected None"):
-        net(leaf(rng, 2, 3).detach().float()).sum().backward()
+        net(drawn(rng, 2, 3).detach().float()).sum().backward()
 
 
 @pytest.mark.parametrize("pre_hook", [False, True])
@@ -224,8 +220,8 @@ def test_views_at_the_boundary_are_of_the_base_of_what_was_passed(pre_hook, rng)
 def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
     """Hooks see and replace the gradient of one, such as a parameter of a model that was copied in inference mode."""
     with lucid.inference_mode():
-        weight = leaf(rng, 3)
-    x, upstream = leaf(rng, 3), rng.standard_normal(3)
+        weight = drawn(rng, 3)
+    x, upstream = drawn(rng, 3), rng.standard_normal(3)
 
     class Uses(nn.Module):
         def forward(self, *given):
@@ -261,7 +257,7 @@ def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
 @contract("5.5")
 def test_hooks_are_those_of_the_forward(rng):
     """Each forward fires the hooks it had, the last forward first; a graph that is kept fires them at each pass."""
-    module, events, x = nn.Tanh(), [], leaf(rng, 3)
+    module, events, x = nn.Tanh(), [], drawn(rng, 3)
     handle = module.register_full_backward_hook(lambda *_: events.append("early"))
     first = module(x)
     handle.remove()
@@ -278,7 +274,7 @@ def test_no_backward_hook_without_gradients(rng):
     """None fires under no_grad, where no output needs a gradient, or where only a weight's gradient is asked for."""
     net, events = nn.Linear(3, 2), []
     recorded(net, events)
-    x = leaf(rng, 2, 3).float().detach().requires_grad_()
+    x = drawn(rng, 2, 3).float().detach().requires_grad_()
     with lucid.no_grad():
         net(x)
     net.requires_grad_(False)
@@ -294,7 +290,7 @@ def test_no_backward_hook_without_gradients(rng):
 def test_global_hooks(rng):
     """They fire for every module before its own hooks, a prepended one included, and go with their handles."""
     events, net = [], nn.Sequential(nn.Tanh())
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     for each in net.modules():
         name = type(each).__name__
         each.register_forward_pre_hook(lambda *_, name=name: events.append(f"own {name} pre"), prepend=True)
@@ -354,7 +350,7 @@ def test_global_hooks_on_the_output(rng):
     module, events = nn.Tanh(), []
     module.register_backward_hook(lambda tensor, grad: events.append("own"))
     with nn.modules.module.register_module_backward_hook(lambda tensor, grad: events.append("global")):
-        y = module(leaf(rng, 3))
+        y = module(drawn(rng, 3))
     y.sum().backward()
     assert events == ["global", "own"]
 
@@ -490,7 +486,7 @@ def test_without_hooks_one_truth_test(rng):
 
     One hook more makes both take the way past the hooks, so that this test sees what it looks for.
     """
-    module, x = module_of(lambda self, x: x), leaf(rng, 3)
+    module, x = module_of(lambda self, x: x), drawn(rng, 3)
 
     def called(function):
         return [name.split(".")[-1] for name in calls(function, "lucid.")]
