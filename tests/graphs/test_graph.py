@@ -24,6 +24,7 @@ from lucid.cuda import memory
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import noting
+from tests.device import two_devices
 from tests.gradients import numbers
 from tests.graphs.drawing import drawn
 from tests.pieces import in_threads
@@ -327,10 +328,9 @@ def test_a_pool_that_is_made_before(rng):
     is_replayed(g, out, numbers(x) + 1)
 
 
+@two_devices
 def test_memory_of_a_second_device(rng):
     """Each device's figures are of its own graphs, and memory says what it holds whichever device is current."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     # a multiple of 512 bytes
     x = drawn(rng, 102_400)
     before = [(lucid.cuda.memory_allocated(k), lucid.cuda.memory_reserved(k)) for k in range(2)]
@@ -549,10 +549,9 @@ def on_device_1(call):
         return call()
 
 
+@two_devices
 def test_two_devices(rng):
     """A graph is of one device: memory, streams, random numbers and replays of another are refused."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     x = drawn(rng, 3)
     g, y = captured(lambda: x + 1)
     with lucid.cuda.device(1):

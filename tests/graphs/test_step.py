@@ -18,6 +18,7 @@ from lucid.base import gpu
 from lucid.errors import ArgumentError, CaptureError, DeviceError, DtypeError, SettingError, ShapeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from lucid.utils.checkpoint import checkpoint
+from tests.device import two_devices
 from tests.gradients import numbers
 from tests.graphs.drawing import drawn
 from tests.pieces import in_threads, no_collections
@@ -576,10 +577,9 @@ def test_a_leaf_that_is_a_view(rng):
         assert w.grad is None
 
 
+@two_devices
 def test_inputs_on_a_second_device(rng):
     """They are copied after what writes them there, and before what is queued there next."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     values = rng.standard_normal(300).astype("f")
     run = lucid.cuda.graphed_step(lambda x: x * 2, lucid.zeros(300, device="cuda"))
     there = lucid.tensor(values, device="cuda:1")
@@ -593,11 +593,10 @@ def test_inputs_on_a_second_device(rng):
         np.testing.assert_array_equal(numbers(out), values * np.float32(3) * 2)
 
 
+@two_devices
 @pytest.mark.parametrize("current", [0, 1])
 def test_work_on_a_second_device(rng, current):
     """A graph would do it once: the capture refuses it, whichever device is the current one there."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     y = lucid.zeros(2, device="cuda:1")
     y.add_(1)
     y.sub_(1)

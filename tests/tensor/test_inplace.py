@@ -10,7 +10,7 @@ import pytest
 import lucid
 from lucid.errors import ArgumentError, DeviceError, DtypeError, InplaceError, ShapeError
 from lucid.hooks import FunctionHook
-from tests.device import DEVICE
+from tests.device import DEVICE, two_devices
 from tests.pieces import drawn
 
 
@@ -494,7 +494,7 @@ def test_numbers_beside_integers(dtype, value):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@two_devices
 def test_an_operand_of_another_device_is_refused():
     """As it is where the result is a new tensor."""
     x = lucid.ones(3, device="cuda:0")

@@ -13,6 +13,7 @@ from lucid.autograd.kernels import formulas
 from lucid.base import gpu
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, elementwise, is_right, raw, reduction
+from tests.device import two_devices
 from tests.pieces import no_collections, raising
 
 pytestmark = pytest.mark.gpu
@@ -227,7 +228,7 @@ def test_a_name_like_that_of_the_gradient(rng):
 # ---- devices and foreign arrays ----
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two CUDA devices")
+@two_devices
 def test_devices(rng):
     """A call runs on the device of its arrays, current or not; arrays on several are refused with their places."""
     f, total, scale = (
