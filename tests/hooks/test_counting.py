@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
-import threading
 
 import pytest
 
@@ -14,7 +13,7 @@ from lucid import hooks, nn
 from lucid.autograd.hooks import firing
 from lucid.nn.modules.module import register_module_forward_hook
 from tests.device import DEVICE
-from tests.pieces import raising
+from tests.pieces import in_threads, raising
 
 CLOCK = [0]  # nanoseconds
 
@@ -223,11 +222,7 @@ def test_threads():
     """One counts while others call; no call is lost, and nothing is left."""
     model = nn.Identity()
     handle = model.register_forward_hook(nothing)
-    threads = [threading.Thread(target=lambda: [model(lucid.ones(1)) for _ in range(200)]) for _ in range(3)]
     with hooks.counting(model) as found:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*[lambda: [model(lucid.ones(1)) for _ in range(200)]] * 3)
     assert found[0].calls == 600
     assert handle.hook() is nothing
