@@ -477,14 +477,6 @@ def test_inputs_of_backward_that_others_depend_on(rng) -> None:
     np.testing.assert_allclose(x.grad.item(), 4.0 * seed.item())
 
 
-def test_zeros_of_materialized_gradients_require_grad() -> None:
-    """Under create_graph they are leaves that require grad; without it they are not."""
-    x, unused = leaf(2.0), leaf(1.0, 2.0)
-    for graph in (False, True):
-        grad = lucid.autograd.grad(x * x, (x, unused), create_graph=graph, materialize_grads=True)[1]
-        assert (grad.tolist(), grad.requires_grad, grad.is_leaf) == ([0.0, 0.0], graph, True)
-
-
 def test_changed_operand_of_a_narrowed_pass() -> None:
     """Also a pass that leaves out some operands refuses one that was changed since, whichever it was."""
     for changed in range(2):
