@@ -666,8 +666,9 @@ def test_two_leaves_do_not_share_one_buffer() -> None:
     assert y.grad.tolist() == [5.0, 6.0]
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("kind", ["leaf", "op"])
-def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str) -> None:
+def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str, create_graph: bool) -> None:
     """Where `data` got another dtype after the graph was made, the gradient is converted before hooks see it."""
     x = lucid.ones(3, requires_grad=True)
     hooked = x if kind == "leaf" else x * 1
@@ -675,8 +676,9 @@ def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str) -> None:
     seen: list[Any] = []
     hooked.register_hook(lambda grad: seen.append(grad.dtype))
     hooked.data = hooked.data.double()
-    out.backward()
+    out.backward(create_graph=create_graph)
     assert seen == [lucid.float64]
+    assert kind == "op" or x.grad.dtype is lucid.float64
     assert x.grad.tolist() == [2.0] * 3
 
 

@@ -974,16 +974,20 @@ def test_a_hook_of_each_step_that_returns_its_argument_otherwise(rng):
     is_refused(run, x, words="another tensor")
 
 
-@pytest.mark.parametrize("kind", ["assign", "step"])
+@pytest.mark.parametrize("kind", ["assign", "step", "step hook"])
 def test_a_hook_of_each_step_that_assigns_gradients(rng, kind):
-    """What it assigns is what the optimizer steps by, also where it takes the step itself and drops the gradient."""
+    """What it assigns is what the optimizer steps by, also where it takes the step itself and drops the gradient.
+
+    A step hook is given the optimizer alone: what it assigns to the parameters there counts.
+    """
 
     def make():
         w = lucid.ones(64, device="cuda", requires_grad=True)
         optimizer, count = lucid.optim.SGD([w], lr=0.1), itertools.count(1)
 
-        def assign(leaf):
-            leaf.grad = leaf.grad * next(count)
+        def assign(given, *_):
+            for param in given.param_groups[0]["params"] if kind == "step hook" else [given]:
+                param.grad = param.grad * next(count)
 
         def update(leaf):
             optimizer.step()
@@ -993,35 +997,14 @@ def test_a_hook_of_each_step_that_assigns_gradients(rng, kind):
             optimizer.zero_grad()
             loss = (w * x).sum()
             loss.backward()
-            if kind == "assign":
+            if kind != "step":
                 optimizer.step()
             return loss
 
-        w.register_post_accumulate_grad_hook(assign if kind == "assign" else update, every_step=True)
-        return step, lambda: [numbers(w)]
-
-    alike(make, *[drawn(rng, 64)] * 9)
-
-
-def test_a_step_hook_of_each_step_that_assigns_gradients(rng):
-    """It is given the optimizer alone: what it assigns to the parameters there is what the step goes by."""
-
-    def make():
-        w = lucid.ones(64, device="cuda", requires_grad=True)
-        optimizer, count = lucid.optim.SGD([w], lr=0.1), itertools.count(1)
-
-        def assign(optimizer, args, kwargs):
-            for param in optimizer.param_groups[0]["params"]:
-                param.grad = param.grad * next(count)
-
-        def step(x):
-            optimizer.zero_grad()
-            loss = (w * x).sum()
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        optimizer.register_step_pre_hook(assign, every_step=True)
+        if kind == "step hook":
+            optimizer.register_step_pre_hook(assign, every_step=True)
+        else:
+            w.register_post_accumulate_grad_hook(assign if kind == "assign" else update, every_step=True)
         return step, lambda: [numbers(w)]
 
     alike(make, *(drawn(rng, 64) for _ in range(9)))

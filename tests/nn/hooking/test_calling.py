@@ -317,30 +317,17 @@ def test_global_hooks(rng):
 
 @contract("6")
 @contract("4.3")
-def test_global_hooks_after_an_error():
-    """Those that are always called come before the module's own, one with `prepend` included."""
+@pytest.mark.parametrize("own", [True, False], ids=["before the module's own", "alone"])
+def test_global_hooks_after_an_error(own):
+    """Those that are always called come before the module's own, one with `prepend` included, or without such a one."""
     module, events = Scale(), []
-    module.register_forward_hook(lambda m, args, out: events.append("own"), always_call=True, prepend=True)
+    module.register_forward_hook(lambda m, args, out: events.append("own"), always_call=own, prepend=own)
     with (
-        nn.register_module_forward_hook(lambda m, args, out: events.append("global"), always_call=True),
+        nn.register_module_forward_hook(lambda m, args, out: events.append(("global", out)), always_call=True),
         pytest.raises(KeyError),
     ):
         module(2, fail=KeyError())
-    assert events == ["global", "own"]
-
-
-@contract("6")
-@contract("4.3")
-def test_a_global_hook_alone_is_called_after_an_error():
-    """Also where the module has no hook that is always called."""
-    module, events = Scale(), []
-    module.register_forward_hook(lambda m, args, out: events.append("own"))
-    with (
-        nn.register_module_forward_hook(lambda m, args, out: events.append(out), always_call=True),
-        pytest.raises(KeyError),
-    ):
-        module(2, fail=KeyError())
-    assert events == [None]
+    assert events == [("global", None), *["own"] * own]
 
 
 @contract("6")
