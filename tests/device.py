@@ -8,11 +8,10 @@ import os
 import numpy as np
 import pytest
 
-import lucid
 from lucid.base import device
 
 DEVICE = os.environ.get("LUCID_TEST_DEVICE", "cpu")
-two_devices = pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two CUDA devices")
+two_devices = pytest.mark.skipif("lucid.cuda.device_count() < 2", reason="needs two CUDA devices")
 
 
 def shares_memory(a, b):
