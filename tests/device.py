@@ -6,10 +6,12 @@ import contextlib
 import os
 
 import numpy as np
+import pytest
 
 from lucid.base import device
 
 DEVICE = os.environ.get("LUCID_TEST_DEVICE", "cpu")
+two_devices = pytest.mark.skipif("lucid.cuda.device_count() < 2", reason="needs two CUDA devices")
 
 
 def shares_memory(a, b):

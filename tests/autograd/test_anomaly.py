@@ -11,11 +11,7 @@ import pytest
 
 import lucid
 from lucid.autograd import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from tests.pieces import function_of, raising
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
+from tests.pieces import function_of, leaf, no_collections, raising
 
 
 @pytest.fixture
@@ -29,8 +25,7 @@ def detecting():
 def messages(run, expected=None):
     """Return the warnings that `run()` gives, after the exception of type `expected` that it raises."""
     given = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         if expected is None:
             run()
         else:
@@ -114,10 +109,7 @@ def test_a_hook_that_raises_is_explained(kind) -> None:
     """An error in a hook belongs to the node on which the hook hangs."""
     x = leaf(1.0)
     y = x * 3
-
-    def fail(*grads):
-        raise KeyError("stop")
-
+    fail = raising(KeyError("stop"))
     if kind == "leaf hook":
         x.register_hook(fail)
     else:
@@ -195,8 +187,7 @@ def test_passes_inside_of_passes_each_warn() -> None:
 def test_it_keeps_no_graph_alive() -> None:
     """The notes of a double backward form no cycle: what a node remembers is older than itself."""
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         x = leaf(2.0)
         (slope,) = lucid.autograd.grad((x**3).sum(), x, create_graph=True)
         kept = slope.grad_fn.metadata
@@ -211,8 +202,6 @@ def test_it_keeps_no_graph_alive() -> None:
         kept["mark"] = Mark()
         del slope, kept
         assert gone == [True]
-    finally:
-        gc.enable()
 
 
 def test_the_warning_is_the_callers() -> None:
@@ -236,8 +225,7 @@ def test_a_changed_view_names_the_forward_line() -> None:
 def test_it_may_look_for_no_nan() -> None:
     """Without `check_nan` it is on, and a NaN passes."""
     x = lucid.tensor([-1.0], requires_grad=True)
-    with warnings.catch_warnings(), lucid.autograd.set_detect_anomaly(True, check_nan=False):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), lucid.autograd.set_detect_anomaly(True, check_nan=False):
         assert is_anomaly_enabled()
         lucid.sqrt(x).sum().backward()
     assert np.isnan(x.grad.item())

@@ -27,17 +27,12 @@ from lucid.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 from tests.device import DEVICE
-from tests.pieces import function_of
+from tests.pieces import drawn, function_of, no_collections
 
 contract = pytest.mark.contract
 # Memory of the CPU is seen with what Python takes beside it; a simulated device pays for each thread.
 MANY = 100_000 if DEVICE == "cpu" else 20_000
 both_forms = pytest.mark.parametrize("use_reentrant", [True, False], ids=["reentrant", "recomputing"])
-
-
-def leaf(rng, *shape):
-    """Return a tensor of normal numbers that requires grad."""
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 def like(rng, tensor):
@@ -76,7 +71,7 @@ def peak(function):
 @both_forms
 def test_intermediates_are_freed(rng, use_reentrant):
     """After a checkpointed forward only its output lives; a whole pass over four parts peaks at one of them."""
-    x = leaf(rng, MANY)
+    x = drawn(rng, MANY)
     size = x.nbytes
     _, plain = peak(lambda: deep(x))
     _, alive = peak(lambda: checkpoint(deep, x, use_reentrant=use_reentrant))
@@ -97,7 +92,7 @@ def test_intermediates_are_freed(rng, use_reentrant):
 
 def test_nested_checkpoints_keep_no_inner_input(rng):
     """The input of an inner checkpoint is an intermediate of the outer one, and is not kept either."""
-    x = leaf(rng, MANY)
+    x = drawn(rng, MANY)
 
     def outer(x):
         for _ in range(10):
@@ -111,7 +106,7 @@ def test_nested_checkpoints_keep_no_inner_input(rng):
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_was_recomputed_goes_with_its_pass(rng, keep):
     """After backward nothing recomputed is left, even if the graph is kept and its second half was not needed."""
-    x = leaf(rng, MANY)
+    x = drawn(rng, MANY)
     mid = []
 
     def function(x):
@@ -145,7 +140,7 @@ def test_what_was_recomputed_is_freed_as_its_nodes_run(rng, keep):
         left.extend([weakref.ref(unused.array), weakref.ref(y.grad_fn), weakref.ref(out.array)])
         return out
 
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     out = checkpoint(function, x, use_reentrant=False, early_stop=False)
     out.backward(like(rng, x), retain_graph=keep)
     assert len(left) == 6
@@ -155,18 +150,15 @@ def test_what_was_recomputed_is_freed_as_its_nodes_run(rng, keep):
 def test_nothing_waits_for_the_collector(rng):
     """Dropping the output frees the arguments at once, before and after backward."""
     for run_backward in (False, True):
-        x = leaf(rng, 3)
+        x = drawn(rng, 3)
         y = x * 2.0
         out = checkpoint(lambda y: y.exp().sin(), y, use_reentrant=False)
         array = weakref.ref(y.array)
-        gc.disable()
-        try:
+        with no_collections():
             if run_backward:
                 out.backward(like(rng, out), retain_graph=True)
             del y, out
             assert array() is None
-        finally:
-            gc.enable()
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -194,7 +186,7 @@ def test_random_numbers_are_repeated(rng, use_reentrant, device):
 @pytest.mark.parametrize("call", [checkpoint, lambda f, x, **settings: checkpoint_sequential([f, f], 2, x, **settings)])
 def test_random_numbers_are_left_alone_on_request(call, use_reentrant, rng):
     """With preserve_rng_state=False the recomputation draws others, in each form and of each segment."""
-    x = leaf(rng, 1000)
+    x = drawn(rng, 1000)
     seen = []
 
     def function(x):
@@ -212,7 +204,7 @@ def test_random_numbers_are_left_alone_on_request(call, use_reentrant, rng):
 
 def test_the_recomputation_stops_early(rng):
     """What comes after the last saved tensor is not run again, unless early stop is off by argument or by context."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     done = []
 
     def function(x):
@@ -237,7 +229,7 @@ def test_the_recomputation_stops_early(rng):
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_what_a_run_had_made_before_it_raised(rng, early_stop):
     """It can be differentiated: the recomputation ends where the run had come to, also without early stop."""
-    x, made = leaf(rng, 3), []
+    x, made = drawn(rng, 3), []
 
     def function(x):
         made.append((x * x).exp())
@@ -259,7 +251,7 @@ def test_always_called_hooks_do_not_hear_of_the_early_stop(rng):
     layer = nn.Linear(3, 2, dtype=lucid.float64)
     outputs = []
     layer.register_forward_hook(lambda m, args, out: outputs.append(tuple(out.shape)), always_call=True)
-    out = checkpoint(layer, leaf(rng, 4, 3), use_reentrant=False)
+    out = checkpoint(layer, drawn(rng, 4, 3), use_reentrant=False)
     out.backward(like(rng, out))
     assert outputs == [(4, 2)]
 
@@ -281,7 +273,7 @@ def test_saved_tensors_read_repeatedly(rng, times):
 
     Square = function_of(forward, backward, name="Square")
 
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     upstream = like(rng, x)
     out = checkpoint(lambda x: Square.apply(x.sin()).exp(), x, use_reentrant=False)
     for _ in range(times):
@@ -294,7 +286,7 @@ def test_saved_tensors_read_repeatedly(rng, times):
 
 def test_an_argument_changed_in_place_is_detected(rng):
     """The recomputation would start from other values: both forms refuse, and name the argument."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     y = x * 2.0
     out = checkpoint(lambda y: y.exp() * 3.0, y, use_reentrant=False)
     y.mul_(2.0)
@@ -309,7 +301,7 @@ def test_an_argument_changed_in_place_is_detected(rng):
 
 def test_a_saved_tensor_changed_in_place_inside_is_detected(rng):
     """What was recomputed and then changed by the function itself is not used."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
 
     def function(x):
         y = x.exp()
@@ -324,7 +316,7 @@ def test_a_saved_tensor_changed_in_place_inside_is_detected(rng):
 
 def test_the_error_of_a_changed_recomputation(rng):
     """It names the function, the tensor, what was expected and what came; debug adds the lines of code."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     shapes = iter([3, 2, 3, 2])
 
     def unsteady(x):
@@ -380,7 +372,7 @@ class Stop(Exception):
 def test_a_hook_that_raises_in_the_recomputation(rng, use_reentrant):
     """Modes, hooks of saved tensors and random numbers are as before, and the next step trains on."""
     layer = nn.Linear(3, 3, dtype=lucid.float64)
-    x = leaf(rng, 2, 3)
+    x = drawn(rng, 2, 3)
     calls = []
 
     def fail(module, args):
@@ -410,7 +402,7 @@ def test_a_hook_that_raises_in_the_recomputation(rng, use_reentrant):
 
 def test_without_grad_nothing_is_kept(rng):
     """Under no_grad the function just runs; inside inference mode too."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     for mode in (lucid.no_grad(), lucid.inference_mode()):
         with mode:
             out = checkpoint(lambda x: x.exp(), x, use_reentrant=False)
@@ -419,7 +411,7 @@ def test_without_grad_nothing_is_kept(rng):
 
 def test_backward_under_no_grad(rng):
     """The recomputation records whatever the mode of the caller of backward."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     upstream = like(rng, x)
     for use_reentrant in (True, False):
         x.grad = None
@@ -432,7 +424,7 @@ def test_backward_under_no_grad(rng):
 
 def test_bad_arguments(rng):
     """What cannot be called, unknown checks, contexts that are none, and impossible segments are refused at once."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     with pytest.raises(TypeError, match="callable"):
         checkpoint(3, x, use_reentrant=False)
     with pytest.raises(ValueError, match="determinism_check"):
@@ -455,7 +447,7 @@ def test_bad_arguments(rng):
 
 def test_second_derivatives_of_the_reentrant_form_are_refused(rng):
     """They would be silently missing, as in PyTorch."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     out = checkpoint(lambda x: x.exp(), x, use_reentrant=True)
     with pytest.raises(CheckpointError, match="second derivatives"):
         out.sum().backward(create_graph=True)
@@ -464,19 +456,19 @@ def test_second_derivatives_of_the_reentrant_form_are_refused(rng):
 
 def test_gradcheck(rng):
     """Finite differences agree, to second order too."""
-    w = leaf(rng, 3)
+    w = drawn(rng, 3)
 
     def function(x):
         return checkpoint(lambda x: (x * w).sin().exp() * w, x, use_reentrant=False)
 
-    assert lucid.autograd.gradcheck(function, (leaf(rng, 3),))
-    assert lucid.autograd.gradgradcheck(function, (leaf(rng, 3),))
+    assert lucid.autograd.gradcheck(function, (drawn(rng, 3),))
+    assert lucid.autograd.gradgradcheck(function, (drawn(rng, 3),))
 
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_leaf_is_given_to_the_recomputation_itself(stored, rng):
     """It lives in any case: hooks neither store it as an argument, nor is it another tensor when it comes again."""
-    x, seen = leaf(rng, 3), []
+    x, seen = drawn(rng, 3), []
 
     def function(x):
         seen.append(x)
@@ -491,7 +483,7 @@ def test_a_leaf_is_given_to_the_recomputation_itself(stored, rng):
 
 def test_an_argument_that_hooks_have_stored_may_change(rng):
     """Where saved-tensor hooks keep the arguments, a later change of these is none of what they keep."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     y = x * 2.0
     with lucid.autograd.graph.save_on_cpu():
         out = checkpoint(lambda y: y.exp(), y, use_reentrant=False)
@@ -504,7 +496,7 @@ def test_an_argument_that_hooks_have_stored_may_change(rng):
 
 def test_a_recomputation_does_not_count_changes_of_what_hooks_have_stored(rng):
     """The run again changes the stored copy of an argument in place: the argument itself stays at its version."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     y = x * 2.0
     with saved_tensors_hooks(lambda t: t.clone(), lambda t: t.clone()):
         out = checkpoint(lambda t: t.mul_(3.0).exp(), y, use_reentrant=False)
@@ -544,7 +536,7 @@ def test_it_decorates(reentrant):
 @pytest.mark.parametrize("call", [checkpoint, lambda f, x: checkpoint_sequential([f, f], 2, x)])
 def test_a_form_that_is_not_chosen_warns(call, rng):
     """It is the reentrant one; a call of that without a gradient to come warns, too."""
-    x = leaf(rng, 2)
+    x = drawn(rng, 2)
     with pytest.warns(UserWarning, match="use_reentrant was not given and is taken as True"):
         out = call(lucid.exp, x)
     out.sum().backward()
@@ -571,7 +563,7 @@ def test_a_decorator_hands_all_settings_on(monkeypatch):
 def test_segments(use_reentrant, count, rng):
     """All functions run, in order; all segments but the last, which takes what is left over, run again in backward."""
     for segments in range(1, count + 1):
-        runs, x = [], leaf(rng, 2)
+        runs, x = [], drawn(rng, 2)
 
         def step(value, number, runs=runs):
             runs.append(number)
@@ -595,7 +587,7 @@ def test_segments(use_reentrant, count, rng):
 @pytest.mark.parametrize("casts", [True, False])
 def test_autocast_is_that_of_the_forward(use_reentrant, casts, rng):
     """The second run casts as the first did, whatever is on around backward, which goes on as before."""
-    x, seen = leaf(rng, 3, 3).detach().float().requires_grad_(), []
+    x, seen = drawn(rng, 3, 3).detach().float().requires_grad_(), []
 
     def function(x):
         seen.append((lucid.is_autocast_enabled(DEVICE), lucid.get_autocast_dtype(DEVICE)))
@@ -632,7 +624,7 @@ def test_what_comes_out_may_be_changed_in_place():
 
 def test_inner_settings_are_taken_back_to_the_outer_ones(rng):
     """A block within another one ends with the other one's setting."""
-    x, runs = leaf(rng, 2), []
+    x, runs = drawn(rng, 2), []
 
     def function(t):
         y = t.exp()
@@ -656,7 +648,7 @@ def test_inner_settings_are_taken_back_to_the_outer_ones(rng):
 @pytest.mark.parametrize("debug", [True, False])
 def test_the_setting_goes_before_the_argument(setting, debug, rng):
     """`set_checkpoint_debug_enabled` switches the lines of code on or off whatever a call asks for; None leaves it."""
-    x, shapes = leaf(rng, 3), iter([3, 2])
+    x, shapes = drawn(rng, 3), iter([3, 2])
     with set_checkpoint_debug_enabled(setting), pytest.raises(CheckpointError) as caught:
         checkpoint(lambda x: x[: next(shapes)].exp().sum(), x, use_reentrant=False, debug=debug).backward()
     assert ("debug=True shows" not in str(caught.value)) is (debug if setting is None else setting)
@@ -724,7 +716,7 @@ def test_a_second_run_moves_no_buffer(make, reentrant, rng):
 @pytest.mark.parametrize("in_block", [False, True], ids=["", "in a block"])
 def test_results_of_lucid_numpy_have_their_gradients(in_block, rng):
     """The reentrant form records arrays and numbers, which `lucid.numpy` gives plain where nothing is recorded."""
-    x = leaf(rng, 4)
+    x = drawn(rng, 4)
     with allow_mutation_on_saved_tensors() if in_block else contextlib.nullcontext():
         number, array, constant = checkpoint(
             lambda z: (lnp.sum(lnp.asarray(z) ** 2), lnp.sin(z), 2.5),
@@ -744,7 +736,7 @@ def test_results_of_lucid_numpy_have_their_gradients(in_block, rng):
 @pytest.mark.parametrize("fills", [True, False], ids=["an array that is filled", "a tensor of an op"])
 def test_values_that_change_while_the_function_runs_again(fills, rng):
     """In a block that keeps what changes in place a recomputation keeps it, too, as the first run does."""
-    x = leaf(rng, 5)
+    x = drawn(rng, 5)
 
     def f(z):
         y = z**2 + 0.5

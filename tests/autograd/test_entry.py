@@ -10,13 +10,9 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.errors import HookTypeError, ShapeError
-from tests.pieces import in_threads
+from tests.pieces import in_threads, leaf
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 @contract("2.5")
@@ -435,19 +431,6 @@ def test_a_gradient_computed_in_a_wider_dtype_comes_in_that_of_its_tensor(create
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_hooks_get_gradients_of_the_dtype_that_their_tensor_has_now(create_graph: bool) -> None:
-    """A leaf whose `data` was set to another dtype since it was used: the gradient is cast before its hooks see it."""
-    x = lucid.ones(2, requires_grad=True)
-    seen = []
-    x.register_hook(lambda grad: seen.append(grad.dtype))
-    y = x * 3.0
-    x.data = lucid.ones(2, dtype=lucid.float64)
-    y.backward(lucid.ones(2), create_graph=create_graph)
-    assert seen == [lucid.float64]
-    assert x.grad.dtype is lucid.float64
-
-
 @pytest.mark.parametrize(
     "run",
     [
@@ -479,14 +462,6 @@ def test_inputs_of_backward_that_others_depend_on(rng) -> None:
     assert x.grad is None
     y.backward(seed)
     np.testing.assert_allclose(x.grad.item(), 4.0 * seed.item())
-
-
-def test_zeros_of_materialized_gradients_require_grad() -> None:
-    """Under create_graph they are leaves that require grad; without it they are not."""
-    x, unused = leaf(2.0), leaf(1.0, 2.0)
-    for graph in (False, True):
-        grad = lucid.autograd.grad(x * x, (x, unused), create_graph=graph, materialize_grads=True)[1]
-        assert (grad.tolist(), grad.requires_grad, grad.is_leaf) == ([0.0, 0.0], graph, True)
 
 
 def test_changed_operand_of_a_narrowed_pass() -> None:

@@ -12,13 +12,9 @@ from lucid import numpy as lnp
 from lucid.autograd import Function
 from lucid.autograd.function import FunctionCtx, once_differentiable
 from lucid.errors import HookTypeError
-from tests.pieces import function_of
+from tests.pieces import function_of, leaf
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 def constant(*values: float) -> lucid.Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 import weakref
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +13,10 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.autograd import Function
+from lucid.autograd.function import once_differentiable
 from lucid.autograd.graph import GradientEdge, get_gradient_edge
 from lucid.errors import LucidError
+from tests.pieces import drawn, no_collections
 from tests.pieces import function_of as function
 
 contract = pytest.mark.contract
@@ -29,18 +31,12 @@ def doubling(ctx, x, *others):
 
 @pytest.fixture
 def leaf(rng):
-    def made(*shape):
-        return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
-
-    return made
+    return partial(drawn, rng)
 
 
 @pytest.fixture
 def constant(rng):
-    def made(*shape):
-        return lucid.tensor(rng.standard_normal(shape))
-
-    return made
+    return lambda *shape: lucid.tensor(rng.standard_normal(shape))
 
 
 @contract("3.5")
@@ -106,12 +102,9 @@ def test_a_saved_dirty_input_is_an_output(leaf):
     assert lucid.allclose(second, x.detach().exp())
     # nothing of it waits for the garbage collector
     node = weakref.ref(y.grad_fn)
-    gc.disable()
-    try:
+    with no_collections():
         del y, first, second
         assert node() is None
-    finally:
-        gc.enable()
 
 
 @contract("3.5")
@@ -146,8 +139,7 @@ def test_marking_what_is_no_input_warns(leaf):
     assert caught[0].filename == __file__
     y.sum().backward()
     assert x.grad.tolist() == [2.0] * 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         marking.apply(x.detach())
 
 
@@ -334,8 +326,7 @@ def test_a_named_tuple_of_gradients(leaf):
 @contract("3.1")
 def test_once_differentiable_outputs_are_of_one_node(leaf):
     """The gradients under create_graph are the outputs of one node named as PyTorch's, which cannot run."""
-    once = lucid.autograd.function.once_differentiable
-    product = function(lambda ctx, x, y: x * y, once(lambda ctx, grad: (grad * 2, grad * 3)))
+    product = function(lambda ctx, x, y: x * y, once_differentiable(lambda ctx, grad: (grad * 2, grad * 3)))
     x, y = leaf(3), leaf(3)
     a, b = lucid.autograd.grad((product.apply(x, y) ** 2).sum(), (x, y), create_graph=True)
     assert a.grad_fn is b.grad_fn
@@ -347,13 +338,12 @@ def test_once_differentiable_outputs_are_of_one_node(leaf):
 @contract("3.1")
 def test_once_differentiable_bars_only_what_hangs_on_a_graph(leaf, constant):
     """A second derivative is refused where the gradient that came in has a graph; without one there is none to give."""
-    once = lucid.autograd.function.once_differentiable
-    product = function(lambda ctx, x, y: x * y, once(lambda ctx, grad: (grad * 2, grad * 3)))
+    product = function(lambda ctx, x, y: x * y, once_differentiable(lambda ctx, grad: (grad * 2, grad * 3)))
     x, y = leaf(3), leaf(3)
     for seed, barred in ((constant(3), False), (leaf(3), True)):
         grads = lucid.autograd.grad(product.apply(x, y), (x, y), seed, create_graph=True)
         assert [(grad.requires_grad, grad.grad_fn is not None) for grad in grads] == [(barred, barred)] * 2
-    pair = function(lambda ctx, x: (x * 2, x * 3), once(lambda ctx, one, other: one * 2 + other * 3))
+    pair = function(lambda ctx, x: (x * 2, x * 3), once_differentiable(lambda ctx, one, other: one * 2 + other * 3))
     for seeds in ((leaf(3), constant(3)), (constant(3), leaf(3))):  # one of them is enough
         (grad,) = lucid.autograd.grad(pair.apply(x), x, seeds, create_graph=True)
         with pytest.raises(RuntimeError, match="once_differentiable"):
@@ -363,7 +353,6 @@ def test_once_differentiable_bars_only_what_hangs_on_a_graph(leaf, constant):
 @contract("2.6")
 def test_once_differentiable_outputs_count_changes_with_what_was_saved(leaf, constant):
     """A backward may return a saved tensor itself: who changes that gradient in place has changed the tensor."""
-    once = lucid.autograd.function.once_differentiable
     factor = constant(3)
 
     def forward(ctx, x):
@@ -371,7 +360,7 @@ def test_once_differentiable_outputs_count_changes_with_what_was_saved(leaf, con
         return x * factor
 
     x = leaf(3)
-    y = (function(forward, once(lambda ctx, grad: ctx.saved_tensors[0])).apply(x) ** 2).sum()
+    y = (function(forward, once_differentiable(lambda ctx, grad: ctx.saved_tensors[0])).apply(x) ** 2).sum()
     (grad,) = lucid.autograd.grad(y, x, create_graph=True)
     assert grad.grad_fn.name() == "Error"
     grad.mul_(2.0)
@@ -383,10 +372,10 @@ def test_once_differentiable_outputs_count_changes_with_what_was_saved(leaf, con
 @contract("3.1")
 def test_a_gradient_that_came_into_a_graph_late_is_not_differentiated_twice_either(leaf, constant):
     """What once_differentiable bars includes a view of a gradient that a hook has changed since, in place."""
-    once = lucid.autograd.function.once_differentiable
     x, factor, seed = leaf(2, 3), leaf(3, 2), constant(3, 2)
     y = function(
-        lambda ctx, x: x * 2, once(lambda ctx, grad: lucid.tensor(grad.cpu().numpy() * 2, device=grad.device))
+        lambda ctx, x: x * 2,
+        once_differentiable(lambda ctx, grad: lucid.tensor(grad.cpu().numpy() * 2, device=grad.device)),
     ).apply(x)
 
     def change(grad):

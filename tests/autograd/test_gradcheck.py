@@ -145,18 +145,20 @@ def test_a_complex_gradient_without_its_conjugate_fails(rng):
         gradcheck(Wrong.apply, inputs, fast_mode=True)
 
 
+def squared(ctx, x):
+    """Return the square, and save what it is of."""
+    ctx.save_for_backward(x)
+    return x * x
+
+
 def test_second_derivatives(rng):
     """A right first and a wrong second derivative passes gradcheck and fails gradgradcheck."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
 
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * 2.0 * x.detach()
 
-    Square = function_of(forward, backward, name="Square")
+    Square = function_of(squared, backward, name="Square")
 
     x = double(rng, 3)
     assert gradcheck(Square.apply, x)
@@ -312,12 +314,7 @@ def test_outputs_that_change_their_form(fast):
 @pytest.mark.parametrize("fast", [None, False, True])
 def test_grad_outputs_that_require_no_grad_are_constants(rng, fast):
     """Gradgradcheck checks by those of `grad_outputs` that require grad, and takes the others as they are."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    Detached = function_of(forward, lambda ctx, grad: 2 * ctx.saved_tensors[0] * grad.detach(), name="Detached")
+    Detached = function_of(squared, lambda ctx, grad: 2 * ctx.saved_tensors[0] * grad.detach(), name="Detached")
 
     x, upstream = double(rng, 3), double(rng, 3)
     assert gradgradcheck(Detached.apply, x, upstream.detach(), fast_mode=fast)

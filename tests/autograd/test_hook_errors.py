@@ -14,17 +14,13 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook, saved_tensors_hooks
 from lucid.errors import HookError, HookTypeError
-from tests.pieces import in_threads
+from tests.pieces import in_threads, leaf
 
 contract = pytest.mark.contract
 
 
 class Planted(Exception):
     """What a broken hook raises."""
-
-
-def leaf(*values):
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 def fails(*_):

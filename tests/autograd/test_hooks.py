@@ -15,13 +15,9 @@ import pytest
 import lucid
 from lucid.autograd import RemovableHandle
 from lucid.autograd.hooks import table as tables
-from tests.pieces import function_of
+from tests.pieces import function_of, leaf, no_collections, raising
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float, dtype: object = lucid.float64) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=dtype, requires_grad=True)
 
 
 @contract("0.1")
@@ -191,12 +187,8 @@ def test_an_error_counts_the_very_hook(beside: bool) -> None:
 @pytest.mark.parametrize("register", ["register_hook", "register_post_accumulate_grad_hook"])
 def test_an_interrupt_is_no_error_of_a_hook(register: str) -> None:
     """Ctrl-C while a hook runs passes as it is: no note puts it down to the hook."""
-
-    def interrupted(tensor: object) -> None:
-        raise KeyboardInterrupt
-
     x = leaf(1.0)
-    getattr(x, register)(interrupted)
+    getattr(x, register)(raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt) as caught:
         (x * 2).backward()
     assert not hasattr(caught.value, "__notes__")
@@ -241,8 +233,7 @@ def test_hooks_run_on_the_thread_of_backward() -> None:
 def test_hooks_and_handles_make_no_cycle() -> None:
     """Dropping the last reference to tensor and graph frees them without the garbage collector."""
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         x = leaf(1.0)
         y = x * 2
         handles = [x.register_hook(lambda grad: None), y.register_hook(lambda grad: None)]
@@ -255,8 +246,6 @@ def test_hooks_and_handles_make_no_cycle() -> None:
         assert [reference() for reference in dead] == [None] * 3
         for handle in handles:
             handle.remove()
-    finally:
-        gc.enable()
 
 
 @contract("0.9")
@@ -677,8 +666,9 @@ def test_two_leaves_do_not_share_one_buffer() -> None:
     assert y.grad.tolist() == [5.0, 6.0]
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("kind", ["leaf", "op"])
-def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str) -> None:
+def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str, create_graph: bool) -> None:
     """Where `data` got another dtype after the graph was made, the gradient is converted before hooks see it."""
     x = lucid.ones(3, requires_grad=True)
     hooked = x if kind == "leaf" else x * 1
@@ -686,8 +676,9 @@ def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str) -> None:
     seen: list[Any] = []
     hooked.register_hook(lambda grad: seen.append(grad.dtype))
     hooked.data = hooked.data.double()
-    out.backward()
+    out.backward(create_graph=create_graph)
     assert seen == [lucid.float64]
+    assert kind == "op" or x.grad.dtype is lucid.float64
     assert x.grad.tolist() == [2.0] * 3
 
 

@@ -25,14 +25,10 @@ from lucid.errors import (
     ShapeError,
 )
 from tests.gradients import numbers
-from tests.pieces import function_of, module_of
+from tests.graphs.drawing import drawn
+from tests.pieces import function_of, module_of, no_collections
 
 pytestmark = pytest.mark.gpu
-
-
-def drawn(rng, *shape, **settings):
-    """Return a CUDA tensor of random numbers."""
-    return lucid.tensor(rng.standard_normal(shape).astype("f"), device="cuda", **settings)
 
 
 def build(seed):
@@ -111,12 +107,9 @@ def test_a_copy_is_without_graphs(rng):
         pickle.dumps(graphed)
     gone = weakref.ref(layer)
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         del layer, graphed
         assert gone() is None
-    finally:
-        gc.enable()
 
 
 def test_a_forward_of_the_modules_own(rng):
@@ -309,8 +302,7 @@ def test_hooks_inside_are_named(rng):
     """Those of submodules ran at the capture alone."""
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to("cuda")
     model[0].register_forward_hook(look)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         lucid.cuda.make_graphed_callables(model, (drawn(rng, 2, 4),))
     (warning,) = caught
     assert "look" in str(warning.message)
@@ -328,7 +320,7 @@ def test_a_function_keeps_what_it_closes_over(rng):
         layer = nn.Linear(3, 2).to("cuda")
         return lambda x: layer(x)
 
-    x = lucid.tensor(rng.standard_normal((4, 3)).astype("f"), device="cuda")
+    x = drawn(rng, 4, 3)
     function = make()
     expected = numbers(function(x))
     graphed = lucid.cuda.make_graphed_callables(function, (x,))
@@ -339,7 +331,7 @@ def test_a_function_keeps_what_it_closes_over(rng):
 
 def test_inputs_of_another_floating_dtype(rng):
     """They are converted, as what autocast gives a graph of float32; gradients come back in their dtype."""
-    x = lucid.tensor(rng.standard_normal((4, 3)).astype("f"), device="cuda", requires_grad=True)
+    x = drawn(rng, 4, 3, requires_grad=True)
     layer = nn.Linear(3, 2).to("cuda")
     expected = layer(x.half().float())
     graphed = lucid.cuda.make_graphed_callables(layer, (x,))

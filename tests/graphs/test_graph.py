@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,23 +24,26 @@ from lucid.cuda import memory
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import noting
+from tests.device import two_devices
 from tests.gradients import numbers
+from tests.graphs.drawing import drawn
 from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
 
 
-def drawn(rng, *shape, **settings):
-    """Return a CUDA tensor of random numbers."""
-    return lucid.tensor(rng.standard_normal(shape).astype("f"), device="cuda", **settings)
-
-
-def captured(function, **settings):
-    """Return the graph of what a function does, and what it returned."""
-    g = lucid.cuda.CUDAGraph()
+def captured(function, g=None, **settings):
+    """Return the graph of what a function does, a new one or the given one, and what it returned."""
+    g = g or lucid.cuda.CUDAGraph()
     with lucid.cuda.graph(g, **settings):
         out = function()
     return g, out
+
+
+def is_replayed(g, out, expected):
+    """Fail unless a replay leaves these numbers in an output."""
+    g.replay()
+    np.testing.assert_array_equal(numbers(out), expected)
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +125,7 @@ def test_random_numbers_go_on(rng, name):
     g, out = captured(draw)
     lucid.manual_seed(seed)
     for k in range(3):
-        g.replay()
-        np.testing.assert_array_equal(numbers(out), expected[2 * k])
+        is_replayed(g, out, expected[2 * k])
         np.testing.assert_array_equal(numbers(lucid.rand(2, device="cuda")), expected[2 * k + 1])
 
 
@@ -161,8 +164,7 @@ def test_where_random_numbers_begin_is_no_temporarys(rng):
     g, out = captured(work)
     lucid.manual_seed(seed)
     for values in expected:
-        g.replay()
-        np.testing.assert_array_equal(numbers(out), values)
+        is_replayed(g, out, values)
 
 
 def test_a_backward_pass_drops_what_its_forward_dropped(rng):
@@ -223,10 +225,8 @@ def test_what_cannot_be_captured_raises_where_it_stands(rng, name):
     assert not lucid.cuda.is_current_stream_capturing()
     with pytest.raises(CaptureError, match="expected a graph that was captured"):
         g.replay()
-    with lucid.cuda.graph(g):
-        y = x + 1
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    _, y = captured(lambda: x + 1, g)
+    is_replayed(g, y, numbers(x) + 1)
 
 
 def test_numbers_of_the_host_that_are_no_copies(rng):
@@ -241,8 +241,7 @@ def test_numbers_of_the_host_that_are_no_copies(rng):
     g, (out, three) = captured(work)
     expected = numbers(x).copy()
     expected[1:3], expected[0, 0] = 5, -0.0
-    g.replay()
-    np.testing.assert_array_equal(numbers(x), expected)
+    is_replayed(g, x, expected)
     assert np.signbit(numbers(x)[0, 0])
     np.testing.assert_array_equal(numbers(out), 2.5 * expected)
     assert three.tolist() == [3, 3]
@@ -257,10 +256,8 @@ def test_a_capture_that_cannot_end(rng):
             x * 2
     with pytest.raises(CaptureError, match="it has no memory before"):
         g.pool()
-    with lucid.cuda.graph(g):
-        y = x + 1
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    _, y = captured(lambda: x + 1, g)
+    is_replayed(g, y, numbers(x) + 1)
 
 
 def test_an_error_of_the_users_ends_the_capture(rng):
@@ -268,11 +265,9 @@ def test_an_error_of_the_users_ends_the_capture(rng):
     x, g = drawn(rng, 3), lucid.cuda.CUDAGraph()
     with pytest.raises(ZeroDivisionError), lucid.cuda.graph(g):
         x.add_(1 / 0)
-    with lucid.cuda.graph(g):
-        x.add_(1)
+    captured(lambda: x.add_(1), g)
     before = numbers(x)
-    g.replay()
-    np.testing.assert_array_equal(numbers(x), before + 1)
+    is_replayed(g, x, before + 1)
 
 
 # ---- memory ----
@@ -330,14 +325,12 @@ def test_a_pool_that_is_made_before(rng):
     g, out = captured(lambda: x + 1, pool=pool)
     assert g.pool() is pool
     assert "bytes" in repr(pool)
-    g.replay()
-    np.testing.assert_array_equal(numbers(out), numbers(x) + 1)
+    is_replayed(g, out, numbers(x) + 1)
 
 
+@two_devices
 def test_memory_of_a_second_device(rng):
     """Each device's figures are of its own graphs, and memory says what it holds whichever device is current."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     # a multiple of 512 bytes
     x = drawn(rng, 102_400)
     before = [(lucid.cuda.memory_allocated(k), lucid.cuda.memory_reserved(k)) for k in range(2)]
@@ -362,8 +355,7 @@ def test_memory_recorded_for_a_stream_is_held(rng):
         return y * 2
 
     g, out = captured(work)
-    g.replay()
-    np.testing.assert_array_equal(numbers(out), (numbers(x) + 1) * 2)
+    is_replayed(g, out, (numbers(x) + 1) * 2)
 
 
 # ---- what is refused ----
@@ -376,9 +368,8 @@ def test_bad_calls(rng):
         with pytest.raises(CaptureError, match=r"expected a graph that was captured|call capture_begin"):
             call()
     empty.reset()
-    with lucid.cuda.graph(g):
-        y = x + 1
-    for again in (lambda: captured_again(g, x), g.capture_begin):
+    _, y = captured(lambda: x + 1, g)
+    for again in (lambda: captured(lambda: x + 1, g), g.capture_begin):
         with pytest.raises(CaptureError, match=r"call reset\(\) first"):
             again()
     with pytest.raises(CaptureError, match="the default stream cannot capture"):
@@ -389,14 +380,7 @@ def test_bad_calls(rng):
         pass
     with pytest.raises(CaptureError, match="it has no memory before"), lucid.cuda.graph(empty, pool=empty):
         pass
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
-
-
-def captured_again(g, x):
-    """Capture into a graph that holds a capture."""
-    with lucid.cuda.graph(g):
-        return x + 1
+    is_replayed(g, y, numbers(x) + 1)
 
 
 def test_calls_in_a_capture(rng):
@@ -413,8 +397,7 @@ def test_calls_in_a_capture(rng):
         ):
             with pytest.raises(CaptureError, match=words):
                 call()
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) * 2)
+    is_replayed(g, y, numbers(x) * 2)
 
 
 def test_begin_and_end(rng, tmp_path):
@@ -427,8 +410,7 @@ def test_begin_and_end(rng, tmp_path):
         g.capture_begin()
         y = x + 1
         g.capture_end()
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    is_replayed(g, y, numbers(x) + 1)
     g.debug_dump(str(tmp_path / "graph.dot"))
     assert "digraph" in (tmp_path / "graph.dot").read_text(encoding="utf-8")
 
@@ -436,15 +418,13 @@ def test_begin_and_end(rng, tmp_path):
 def test_graphs_that_are_kept(rng, tmp_path):
     """What was recorded has an address, from which replays are made at the first one, or anew; others have none."""
     x = drawn(rng, 3)
-    runtime, made = gpu.cupy().cuda.runtime, []
+    runtime = gpu.cupy().cuda.runtime
     kept, g = lucid.cuda.CUDAGraph(keep_graph=True), lucid.cuda.CUDAGraph()
     for call in (kept.raw_cuda_graph, kept.instantiate):
         with pytest.raises(CaptureError, match="expected a graph that was captured"):
             call()
-    for each in (kept, g):
-        with lucid.cuda.graph(each, capture_error_mode="relaxed"):
-            y = x + lucid.rand(3, device="cuda")
-        made.append(y)
+    draw = partial(captured, lambda: x + lucid.rand(3, device="cuda"), capture_error_mode="relaxed")
+    (_, made), _ = draw(kept), draw(g)
     for call in (g.raw_cuda_graph, g.instantiate):
         with pytest.raises(CaptureError, match=r"CUDAGraph\(keep_graph=True\)"):
             call()
@@ -455,8 +435,7 @@ def test_graphs_that_are_kept(rng, tmp_path):
     for k in range(3):
         if k == 1:
             kept.instantiate()
-        kept.replay()
-        np.testing.assert_array_equal(numbers(made[0]), expected[k])
+        is_replayed(kept, made, expected[k])
     ran = runtime.graphInstantiate(kept.raw_cuda_graph())
     runtime.graphLaunch(ran, gpu.current_stream().ptr)
     runtime.graphExecDestroy(ran)
@@ -479,8 +458,7 @@ def test_graphs_that_are_kept_are_instantiated_once(rng, monkeypatch):
     monkeypatch.setattr(runtime, "graphInstantiate", lambda graph: (made.append(instantiate(graph)), made[-1])[1])
     monkeypatch.setattr(runtime, "graphExecDestroy", lambda pointer: (destroyed.append(pointer), destroy(pointer))[1])
     x, g = drawn(rng, 3), lucid.cuda.CUDAGraph(keep_graph=True)
-    with lucid.cuda.graph(g):
-        y = x + 1
+    _, y = captured(lambda: x + 1, g)
     made.clear()
     for k in range(4):
         if k == 2:
@@ -497,11 +475,8 @@ def test_graphs_that_are_kept_are_instantiated_once(rng, monkeypatch):
 def test_error_modes(mode, rng):
     """Each of PyTorch's is taken, and lets what cannot be captured raise; anything else is refused."""
     x = drawn(rng, 3)
-    g = lucid.cuda.CUDAGraph()
-    with lucid.cuda.graph(g, capture_error_mode=mode):
-        y = x + 1
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    g, y = captured(lambda: x + 1, capture_error_mode=mode)
+    is_replayed(g, y, numbers(x) + 1)
     with pytest.raises(CaptureError, match="item"), lucid.cuda.graph(lucid.cuda.CUDAGraph(), capture_error_mode=mode):
         x.sum().item()
     for wrong in ("loose", ["global"]):
@@ -528,8 +503,7 @@ def test_a_capture_that_nobody_can_end_is_left(rng):
     assert not lucid.cuda.is_current_stream_capturing()
     lucid.cuda.synchronize()
     g, y = captured(lambda: x * 2)
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) * 2)
+    is_replayed(g, y, numbers(x) * 2)
 
 
 def test_copies_of_what_is_of_a_process(rng):
@@ -554,9 +528,7 @@ def test_graphs_of_one_pool_share_the_memory_of_products(rng):
     before = lucid.cuda.memory_allocated()
     graphs = []
     for _ in range(3):
-        g = lucid.cuda.CUDAGraph()
-        with lucid.cuda.graph(g, pool=pool):
-            out = a @ a
+        g, out = captured(lambda: a @ a, pool=pool)
         graphs.append((g, out))
         if len(graphs) == 1:
             first = lucid.cuda.memory_allocated() - before
@@ -577,10 +549,9 @@ def on_device_1(call):
         return call()
 
 
+@two_devices
 def test_two_devices(rng):
     """A graph is of one device: memory, streams, random numbers and replays of another are refused."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     x = drawn(rng, 3)
     g, y = captured(lambda: x + 1)
     with lucid.cuda.device(1):
@@ -590,8 +561,7 @@ def test_two_devices(rng):
             captured(lambda: None, pool=g)
         z = drawn(rng, 3).to("cuda:1")
         h, w = captured(lambda: z * 2)
-        h.replay()
-        np.testing.assert_array_equal(numbers(w), numbers(z) * 2)
+        is_replayed(h, w, numbers(z) * 2)
         a, b = drawn(rng, 3, 4).to("cuda:1"), drawn(rng, 4, 2).to("cuda:1")
         # a thread that has captured on no other device
         with ThreadPoolExecutor(1) as pool:
@@ -603,8 +573,7 @@ def test_two_devices(rng):
             captured(lambda: None, stream=lucid.cuda.Stream(0))
     with pytest.raises(CaptureError, match="drawing on cuda:1"):
         captured(lambda: lucid.rand(3, device="cuda:1"))
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    is_replayed(g, y, numbers(x) + 1)
 
 
 def test_captures_of_threads(rng):
@@ -627,19 +596,14 @@ def test_captures_of_threads(rng):
         while not stop.is_set():
             x.add_(1)
 
-    threads = [threading.Thread(target=capture, args=(number,)) for number in range(3)]
     other = threading.Thread(target=compute)
     other.start()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(capture, number) for number in range(3)))
     stop.set()
     other.join()
     assert not errors
     for number, (g, out) in graphs.items():
-        g.replay()
-        np.testing.assert_array_equal(numbers(out), numbers((xs[number] @ xs[number] + number).sum()))
+        is_replayed(g, out, numbers((xs[number] @ xs[number] + number).sum()))
 
 
 def captured_on_stream(function):
@@ -671,9 +635,7 @@ def test_each_thread_captures_on_a_stream_of_its_own(rng):
     found = []
 
     def capture():
-        g = lucid.cuda.CUDAGraph()
-        with lucid.cuda.graph(g):
-            found.append((g, lucid.cuda.current_stream()))
+        found.append(captured(lucid.cuda.current_stream))
 
     for _ in range(2):
         capture()
@@ -689,8 +651,7 @@ def test_a_capture_waits_for_the_device(rng):
     with lucid.cuda.stream(before):
         x.mul_(2)
     g, y = captured(lambda: x + 1)
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), values * 2 + 1)
+    is_replayed(g, y, values * 2 + 1)
 
 
 def test_looks_at_memory_take_turns(rng, monkeypatch):
@@ -772,8 +733,7 @@ def test_an_interrupt_as_a_capture_begins(rng, moment):
         sys.settrace(before)
     assert not captures
     g, y = captured(lambda: x * 2)
-    g.replay()
-    np.testing.assert_array_equal(numbers(y), numbers(x) * 2)
+    is_replayed(g, y, numbers(x) * 2)
 
 
 def test_a_product_in_a_capture_of_somebody_elses(rng):

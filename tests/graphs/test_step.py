@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from lucid.base import gpu
 from lucid.errors import ArgumentError, CaptureError, DeviceError, DtypeError, SettingError, ShapeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from lucid.utils.checkpoint import checkpoint
+from tests.device import two_devices
 from tests.gradients import numbers
-from tests.pieces import in_threads
+from tests.graphs.drawing import drawn
+from tests.pieces import in_threads, no_collections
 
 pytestmark = pytest.mark.gpu
 
@@ -51,13 +54,7 @@ class Training:
 
 def batches(rng, count):
     """Return inputs and classes."""
-    return [
-        (
-            lucid.tensor(rng.standard_normal((6, 5)).astype("f"), device="cuda"),
-            lucid.tensor(rng.integers(0, 3, 6), device="cuda"),
-        )
-        for _ in range(count)
-    ]
+    return [(drawn(rng, 6, 5), lucid.tensor(rng.integers(0, 3, 6), device="cuda")) for _ in range(count)]
 
 
 def same(ours, theirs):
@@ -66,34 +63,85 @@ def same(ours, theirs):
         np.testing.assert_array_equal(a, b)
 
 
-def both(rng, data, arrange=lambda training: None, seed=None):
-    """Return the losses and parameters after the same steps without and with a graph, and what was arranged."""
-    seed = int(rng.integers(2**31)) if seed is None else seed
-    found = []
+def is_the_same(rng, data, arrange=lambda training: None, before=lambda training, k: None):
+    """Fail unless a graph leaves the same losses and parameters; return losses, and what was arranged for each."""
+    seed, found, arranged = int(rng.integers(2**31)), [], []
     for graphed in (False, True):
         training = Training(seed)
-        arranged = arrange(training)
+        arranged.append(arrange(training))
         run = lucid.cuda.graphed_step(training.step, *data[0]) if graphed else training.step
         lucid.manual_seed(seed + 1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            losses = [run(*batch).item() for batch in data]
-        found.append((losses, training.state(), arranged))
-    return found
+        losses = []
+        with warnings.catch_warnings(action="ignore"):
+            for k, batch in enumerate(data):
+                before(training, k)
+                losses.append(run(*batch).item())
+        found.append((losses, training.state()))
+    (losses, state), (ours, own_state) = found
+    assert ours == losses
+    same(own_state, state)
+    return losses, arranged
+
+
+def alike(make, *data):
+    """Fail unless a step that `make` returns, with what shows its state, does the same by a graph, for all data."""
+    found = []
+    for graphed in (False, True):
+        step, shown = make()
+        run = lucid.cuda.graphed_step(step, data[0]) if graphed else step
+        found.append([*[numbers(run(x)).copy() for x in data], *shown()])
+    same(*found)
+
+
+def trained(training, data):
+    """Return the graphed step of a training that has done these batches."""
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    for batch in data:
+        run(*batch)
+    return run
+
+
+def gradient_for(w):
+    """Return a step that gives the gradient of a leaf."""
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad
+
+    return step
+
+
+def captures(run, *calls):
+    """Return how often a graphed step says in calls with these inputs that it captures anew."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        for inputs in calls:
+            run(*inputs)
+    return sum("captured anew" in str(warning.message) for warning in caught)
+
+
+def is_refused(run, *inputs, words):
+    """Fail unless a graphed step refuses these inputs with these words."""
+    with pytest.raises(CaptureError, match=words):
+        run(*inputs)
+
+
+def is_missed(run, x):
+    """Fail unless a graphed step says that something that it uses is gone, as it is after a collection."""
+    gc.collect()
+    is_refused(run, x, words="replaced or moved")
 
 
 def test_a_hundred_steps(rng):
     """With dropout, AdamW and clipping; memory that the capture let go of holds garbage at each replay."""
-    (losses, state, _), (ours, own_state, _) = both(rng, batches(rng, 100))
-    assert ours == losses
-    same(own_state, state)
+    losses, _ = is_the_same(rng, batches(rng, 100))
     assert losses[0] != losses[-1]
 
 
 @pytest.mark.parametrize("momentum", [None, 0.2])
 def test_running_statistics(rng, momentum):
     """They move in each replay, also as the mean over all batches, whose number lies on the device."""
-    data = [lucid.tensor(rng.standard_normal((6, 5, 3)).astype("f"), device="cuda") for _ in range(9)]
+    data = [drawn(rng, 6, 5, 3) for _ in range(9)]
     found = []
     for graphed in (False, True):
         model = nn.Sequential(nn.BatchNorm1d(5, momentum=momentum)).to("cuda")
@@ -108,18 +156,11 @@ def test_running_statistics(rng, momentum):
 
 def test_the_learning_rate_of_now(rng):
     """A scheduler that sets numbers of a group has its way with a graph, too."""
-    seed, data = int(rng.integers(2**31)), batches(rng, 12)
-    found = []
-    for graphed in (False, True):
-        training = Training(seed)
-        run = lucid.cuda.graphed_step(training.step, *data[0]) if graphed else training.step
-        lucid.manual_seed(seed)
-        for k, batch in enumerate(data):
-            training.optimizer.param_groups[0]["lr"] = 0.05 / (k + 1)
-            training.optimizer.param_groups[0]["weight_decay"] = 0.1 * (k % 3)
-            run(*batch)
-        found.append(training.state())
-    same(*found)
+
+    def set_numbers(training, k):
+        training.optimizer.param_groups[0].update(lr=0.05 / (k + 1), weight_decay=0.1 * (k % 3))
+
+    is_the_same(rng, batches(rng, 12), before=set_numbers)
 
 
 def test_each_call_is_one_step(rng):
@@ -152,13 +193,12 @@ def test_each_call_is_one_step(rng):
 def test_checkpointing_draws_again_what_it_drew(rng, reentrant):
     """What is computed again in backward drops what forward dropped, and later draws go on behind it."""
     seed = int(rng.integers(2**31))
-    data = [lucid.tensor(rng.standard_normal((4, 5)).astype("f"), device="cuda") for _ in range(7)]
-    found = []
-    for graphed in (False, True):
+
+    def make():
         lucid.manual_seed(seed)
         model = nn.Sequential(nn.Linear(5, 6), nn.Dropout(0.5), nn.Linear(6, 1)).to("cuda")
 
-        def step(x, model=model):
+        def step(x):
             model.zero_grad()
             out = checkpoint(model, x, use_reentrant=reentrant).sum() + lucid.rand((), device="cuda")
             out.backward()
@@ -167,13 +207,9 @@ def test_checkpointing_draws_again_what_it_drew(rng, reentrant):
                     p.sub_(p.grad * 0.1)
             return out
 
-        sample = data[0].clone().requires_grad_(reentrant)
-        run = lucid.cuda.graphed_step(step, sample) if graphed else step
-        losses = [run(x.clone().requires_grad_(reentrant)).item() for x in data]
-        found.append((losses, [numbers(p) for p in model.parameters()], lucid.rand(3, device="cuda").tolist()))
-    assert found[0][0] == found[1][0]
-    assert found[0][2] == found[1][2]
-    same(found[1][1], found[0][1])
+        return step, lambda: [numbers(t) for t in (*model.parameters(), lucid.rand(3, device="cuda"))]
+
+    alike(make, *(drawn(rng, 4, 5, requires_grad=reentrant) for _ in range(7)))
 
 
 # ---- inputs and outputs ----
@@ -352,15 +388,12 @@ def test_tensors_that_were_replaced(rng, change):
     """A graph would go on with the old memory: the call says so and does nothing; after reset() all goes on."""
     data = batches(rng, 6)
     training = Training(0)
-    run = lucid.cuda.graphed_step(training.step, *data[0])
-    for batch in data:
-        run(*batch)
+    run = trained(training, data)
     change(training)
     gc.collect()
     before = training.state()
     for _ in range(2):
-        with pytest.raises(CaptureError, match=r"replaced or moved.*call reset\(\)"):
-            run(*data[0])
+        is_refused(run, *data[0], words=r"replaced or moved.*call reset\(\)")
     same(training.state(), before)
     run.reset()
     for batch in data:
@@ -394,8 +427,7 @@ def test_an_optimizers_state_that_was_replaced(rng, change, given):
     state["exp_avg"] = state["exp_avg"]
     run(*data[0])
     STATE_CHANGES[change](training.optimizer, p, held[0]["exp_avg"].clone())
-    with pytest.raises(CaptureError, match=r"replaced or moved.*call reset\(\)"):
-        run(*data[0])
+    is_refused(run, *data[0], words=r"replaced or moved.*call reset\(\)")
     if change == "pop":
         state["exp_avg"] = held[0]["exp_avg"]
     run.reset()
@@ -406,9 +438,7 @@ def test_an_optimizers_state_that_was_replaced(rng, change, given):
 def test_what_stays_where_it_is_may_change(rng):
     """Values that are loaded in place are those of the next replay."""
     data, training = batches(rng, 6), Training(0)
-    run = lucid.cuda.graphed_step(training.step, *data[0])
-    for batch in data:
-        run(*batch)
+    run = trained(training, data)
     state = {name: t.clone() for name, t in training.model.state_dict().items()}
     first = run(*data[0]).item()
     training.model.load_state_dict({name: lucid.zeros_like(t) for name, t in state.items()})
@@ -429,8 +459,7 @@ def test_gradients_that_the_step_adds_to(rng):
         run(x)
         assert w.grad.tolist() == [k + 1.0] * 3
     w.grad = None
-    with pytest.raises(CaptureError, match="has none now"):
-        run(x)
+    is_refused(run, x, words="has none now")
     assert w.grad is None
     run.reset()
     for k in range(6):
@@ -462,9 +491,7 @@ def test_what_kernels_of_cupys_read(rng, name):
     for _ in range(4):
         run(lucid.ones(1, device="cuda"))
     box[0] = lucid.zeros(3, device="cuda")
-    gc.collect()
-    with pytest.raises(CaptureError, match="replaced or moved"):
-        run(lucid.ones(1, device="cuda"))
+    is_missed(run, lucid.ones(1, device="cuda"))
 
 
 def test_what_a_kernel_of_the_users_reads(rng):
@@ -483,9 +510,7 @@ def test_what_a_kernel_of_the_users_reads(rng):
     for _ in range(5):
         assert run(x).tolist() == [2.0] * 3
     box[0] = lucid.zeros(3, device="cuda")
-    gc.collect()
-    with pytest.raises(CaptureError, match="replaced or moved"):
-        run(x)
+    is_missed(run, x)
 
 
 def test_the_end_of_a_tensor_that_is_strided(rng):
@@ -496,9 +521,7 @@ def test_the_end_of_a_tensor_that_is_strided(rng):
     for _ in range(5):
         assert run(x).tolist() == [49.0, 53.0, 57.0, 61.0]
     every_fourth[0] = lucid.zeros(16, device="cuda")
-    gc.collect()
-    with pytest.raises(CaptureError, match="replaced or moved"):
-        run(x)
+    is_missed(run, x)
 
 
 def test_a_tensor_that_ends_where_a_used_one_begins(rng):
@@ -533,7 +556,7 @@ def test_a_leaf_that_is_a_view(rng):
     """It is frozen like others: the graph would go on to give it gradients, and is told."""
     w = lucid.ones(6, device="cuda")[3:].requires_grad_()
     assert w._base is not None
-    upstream = lucid.tensor(rng.standard_normal(3).astype("f"), device="cuda")
+    upstream = drawn(rng, 3)
 
     def step(x):
         w.grad = None
@@ -542,24 +565,22 @@ def test_a_leaf_that_is_a_view(rng):
             out.backward(upstream)
         return out
 
-    x = lucid.tensor(rng.standard_normal(3).astype("f"), device="cuda")
+    x = drawn(rng, 3)
     run = lucid.cuda.graphed_step(step, x)
     for _ in range(5):
         run(x)
         np.testing.assert_array_equal(numbers(w.grad), numbers(x) * numbers(upstream))
     w.requires_grad_(False)
-    with pytest.raises(CaptureError, match="requires grad no longer"):
-        run(x)
+    is_refused(run, x, words="requires grad no longer")
     run.reset()
     for _ in range(5):
         run(x)
         assert w.grad is None
 
 
+@two_devices
 def test_inputs_on_a_second_device(rng):
     """They are copied after what writes them there, and before what is queued there next."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     values = rng.standard_normal(300).astype("f")
     run = lucid.cuda.graphed_step(lambda x: x * 2, lucid.zeros(300, device="cuda"))
     there = lucid.tensor(values, device="cuda:1")
@@ -573,11 +594,10 @@ def test_inputs_on_a_second_device(rng):
         np.testing.assert_array_equal(numbers(out), values * np.float32(3) * 2)
 
 
+@two_devices
 @pytest.mark.parametrize("current", [0, 1])
 def test_work_on_a_second_device(rng, current):
     """A graph would do it once: the capture refuses it, whichever device is the current one there."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     y = lucid.zeros(2, device="cuda:1")
     y.add_(1)
     y.sub_(1)
@@ -592,8 +612,7 @@ def test_work_on_a_second_device(rng, current):
     for _ in range(WARMUP):
         run(x)
     for _ in range(2):
-        with pytest.raises(CaptureError, match="work on cuda:1"):
-            run(x)
+        is_refused(run, x, words="work on cuda:1")
     assert y.tolist() == [WARMUP] * 2
 
 
@@ -614,8 +633,7 @@ def test_gradients_after_a_replay(rng):
         optimizer.zero_grad()
         assert w.item() == 1 - 0.125 * (k + 1)
     w.grad = lucid.ones(1, device="cuda")
-    with pytest.raises(CaptureError, match="had none then"):
-        run(x)
+    is_refused(run, x, words="had none then")
     optimizer.zero_grad()
     run(x)
     assert w.grad.item() == 1
@@ -672,8 +690,7 @@ def test_a_step_that_replaces_what_it_reads(rng, kind):
     run = lucid.cuda.graphed_step(step, x)
     for k in range(WARMUP):
         assert run(x).tolist() == [k + 2.0] * 2
-    with pytest.raises(CaptureError, match="change it in place"):
-        run(x)
+    is_refused(run, x, words="change it in place")
     if kind == "data":
         assert leaf.tolist() == [4.0, 4.0]
 
@@ -695,8 +712,7 @@ def test_a_step_that_cannot_be_captured(rng):
     grads = [p.grad for p in training.model.parameters()]
     values, before = [numbers(grad) for grad in grads], training.state()
     for _ in range(2):
-        with pytest.raises(CaptureError, match=r"item\(\) cannot be captured"):
-            run(*data[3])
+        is_refused(run, *data[3], words=r"item\(\) cannot be captured")
     assert all(p.grad is grad for p, grad in zip(training.model.parameters(), grads, strict=True))
     same([numbers(grad) for grad in grads], values)
     same(training.state(), before)
@@ -720,16 +736,13 @@ def test_a_hook_that_runs_at_the_capture_alone_is_named(rng):
     def arrange(training):
         return training.model[0].weight.register_hook(double)
 
-    (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
-    assert ours == losses
-    same(own_state, state)
+    is_the_same(rng, data, arrange)
     assert len(seen) == len(data) + WARMUP + 1
     training = Training(0)
     training.model[0].weight.register_hook(double)
     training.model.register_forward_hook(print_nothing)
     run = lucid.cuda.graphed_step(training.step, *data[0])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         for batch in data:
             run(*batch)
     (warning,) = caught
@@ -827,10 +840,8 @@ def test_a_hook_of_each_step(rng, kind):
         for handle in handles[:-1]:
             handle.remove()
 
-    (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
+    is_the_same(rng, data, arrange)
     handles[-1].remove()
-    assert ours == losses
-    same(own_state, state)
     plain, graphed = logs
     assert len(plain) == len(graphed) >= len(data)
     assert plain == graphed
@@ -854,16 +865,14 @@ def test_a_hook_of_each_step_that_replaces(rng):
         training.model[0].weight.register_hook(scale, every_step=True)
         training.model[0].register_backward_hook(shift, every_step=True)
 
-    (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
-    assert ours == losses
-    same(own_state, state)
+    is_the_same(rng, data, arrange)
 
 
 def test_a_hook_of_each_step_that_records(rng):
     """Backward of what it records would be that of the capture each time: it is refused there; values may be new."""
     layer = nn.Linear(4, 4).to("cuda")
     factor = [2.0]
-    x = lucid.tensor(rng.standard_normal((2, 4)).astype("f"), device="cuda")
+    x = drawn(rng, 2, 4)
 
     def step(x):
         layer.zero_grad()
@@ -876,8 +885,7 @@ def test_a_hook_of_each_step_that_records(rng):
     with layer.register_forward_hook(lambda module, args, output: output * factor[0], every_step=True):
         for _ in range(WARMUP):
             run(x)
-        with pytest.raises(CaptureError, match="recorded for backward"):
-            run(x)
+        is_refused(run, x, words="recorded for backward")
     run.reset()
     plain = numbers(layer(x))
     with layer.register_forward_hook(lambda module, args, output: output.detach() * factor[0], every_step=True):
@@ -892,13 +900,7 @@ def test_a_hook_of_each_step_that_returns_the_users_tensors(rng):
     a, b = lucid.tensor([1.0, 2.0], device="cuda"), lucid.tensor([10.0, 20.0], device="cuda")
     count = itertools.count(1)
     w.register_hook(lambda grad: a if next(count) % 2 == 0 else b, every_step=True)
-
-    def step(x):
-        w.grad = None
-        (w * x).sum().backward()
-        return w.grad
-
-    run = lucid.cuda.graphed_step(step, a)
+    run = lucid.cuda.graphed_step(gradient_for(w), a)
     for k in range(1, 9):
         assert run(a).tolist() == ([1.0, 2.0] if k % 2 == 0 else [10.0, 20.0])
     assert (a.tolist(), b.tolist()) == ([1.0, 2.0], [10.0, 20.0])
@@ -921,8 +923,7 @@ def test_a_hook_of_each_step_that_returns_another_of_its_arguments(rng):
     for _ in range(5):
         first = run(x).tolist()
     factor[0] = 2
-    with pytest.raises(CaptureError, match="another tensor"):
-        run(x)
+    is_refused(run, x, words="another tensor")
     factor[0] = 1
     assert run(x).tolist() == first
 
@@ -940,7 +941,7 @@ def test_a_hook_of_each_step_in_the_mode_of_its_moment(rng):
         with lucid.enable_grad():
             layer(x).sum().backward()
 
-    x = lucid.tensor(rng.standard_normal((2, 3)).astype("f"), device="cuda")
+    x = drawn(rng, 2, 3)
     run = lucid.cuda.graphed_step(step, x)
     for k in range(7):
         with lucid.set_grad_enabled(k % 2 == 0):
@@ -953,85 +954,60 @@ def test_what_parts_before_a_hook_of_each_step_read(rng):
     """It is kept and watched as what the last part reads."""
     box, layer = [lucid.ones(3, device="cuda")], nn.Identity()
     layer.register_forward_hook(lambda *_: None, every_step=True)
-    x = lucid.tensor(rng.standard_normal(3).astype("f"), device="cuda")
+    x = drawn(rng, 3)
     run = lucid.cuda.graphed_step(lambda x: layer(x * box[0]) * 2, x)
     for _ in range(5):
         np.testing.assert_array_equal(numbers(run(x)), numbers(x) * 2)
     box[0] = lucid.zeros(3, device="cuda")
-    gc.collect()
-    with pytest.raises(CaptureError, match="replaced or moved"):
-        run(x)
+    is_missed(run, x)
 
 
 def test_a_hook_of_each_step_that_returns_its_argument_otherwise(rng):
     """Later parts read what it was given as it lay: the same memory in another order is refused."""
     layer, turned = nn.Identity(), []
     layer.register_forward_hook(lambda m, i, out: out.detach().t() if turned else out.detach(), every_step=True)
-    x = lucid.tensor(rng.standard_normal((3, 3)).astype("f"), device="cuda")
+    x = drawn(rng, 3, 3)
     run = lucid.cuda.graphed_step(lambda x: layer(x * 2) + 1, x)
     for _ in range(5):
         np.testing.assert_array_equal(numbers(run(x)), numbers(x) * 2 + 1)
     turned.append(1)
-    with pytest.raises(CaptureError, match="another tensor"):
-        run(x)
+    is_refused(run, x, words="another tensor")
 
 
-def test_a_hook_of_each_step_that_assigns_gradients(rng):
-    """What it assigns is what the optimizer steps by, also where it takes the step itself and drops the gradient."""
-    found = []
-    for kind in ("assign", "step"):
-        for graphed in (False, True):
-            w = lucid.ones(64, device="cuda", requires_grad=True)
-            optimizer, count = lucid.optim.SGD([w], lr=0.1), itertools.count(1)
+@pytest.mark.parametrize("kind", ["assign", "step", "step hook"])
+def test_a_hook_of_each_step_that_assigns_gradients(rng, kind):
+    """What it assigns is what the optimizer steps by, also where it takes the step itself and drops the gradient.
 
-            def assign(leaf, count=count):
-                leaf.grad = leaf.grad * next(count)
+    A step hook is given the optimizer alone: what it assigns to the parameters there counts.
+    """
 
-            def update(leaf, optimizer=optimizer):
-                optimizer.step()
-                optimizer.zero_grad()
-
-            def step(x, w=w, optimizer=optimizer, kind=kind):
-                optimizer.zero_grad()
-                loss = (w * x).sum()
-                loss.backward()
-                if kind == "assign":
-                    optimizer.step()
-                return loss
-
-            w.register_post_accumulate_grad_hook(assign if kind == "assign" else update, every_step=True)
-            x = lucid.tensor(rng.standard_normal(64).astype("f") if not graphed else found[-1][1], device="cuda")
-            run = lucid.cuda.graphed_step(step, x) if graphed else step
-            losses = [run(x).item() for _ in range(9)]
-            found.append((losses, numbers(x), numbers(w)))
-    for (plain, _, a), (ours, _, b) in (found[:2], found[2:]):
-        assert ours == plain
-        np.testing.assert_array_equal(a, b)
-
-
-def test_a_step_hook_of_each_step_that_assigns_gradients(rng):
-    """It is given the optimizer alone: what it assigns to the parameters there is what the step goes by."""
-    data = [lucid.tensor(rng.standard_normal(64).astype("f"), device="cuda") for _ in range(9)]
-    found = []
-    for graphed in (False, True):
+    def make():
         w = lucid.ones(64, device="cuda", requires_grad=True)
         optimizer, count = lucid.optim.SGD([w], lr=0.1), itertools.count(1)
 
-        def assign(optimizer, args, kwargs, count=count):
-            for param in optimizer.param_groups[0]["params"]:
+        def assign(given, *_):
+            for param in given.param_groups[0]["params"] if kind == "step hook" else [given]:
                 param.grad = param.grad * next(count)
 
-        def step(x, w=w, optimizer=optimizer):
+        def update(leaf):
+            optimizer.step()
+            optimizer.zero_grad()
+
+        def step(x):
             optimizer.zero_grad()
             loss = (w * x).sum()
             loss.backward()
-            optimizer.step()
+            if kind != "step":
+                optimizer.step()
             return loss
 
-        optimizer.register_step_pre_hook(assign, every_step=True)
-        run = lucid.cuda.graphed_step(step, data[0]) if graphed else step
-        found.append([*[run(x).item() for x in data], numbers(w)])
-    same(*found)
+        if kind == "step hook":
+            optimizer.register_step_pre_hook(assign, every_step=True)
+        else:
+            w.register_post_accumulate_grad_hook(assign if kind == "assign" else update, every_step=True)
+        return step, lambda: [numbers(w)]
+
+    alike(make, *(drawn(rng, 64) for _ in range(9)))
 
 
 def test_what_a_hook_of_each_step_keeps(rng):
@@ -1049,9 +1025,8 @@ def test_what_a_hook_of_each_step_keeps(rng):
         training.model[0].weight.register_hook(smooth, every_step=True)
         return means
 
-    (losses, state, means), (ours, own_state, own_means) = both(rng, data, arrange)
-    assert ours == losses
-    same([*own_state, numbers(own_means["mean"])], [*state, numbers(means["mean"])])
+    _, means = is_the_same(rng, data, arrange)
+    same(*([numbers(each["mean"])] for each in means))
 
 
 def test_a_hook_of_each_step_that_returns_another_kind(rng):
@@ -1059,19 +1034,12 @@ def test_a_hook_of_each_step_that_returns_another_kind(rng):
     x = lucid.ones(2, device="cuda", requires_grad=True)
     returns = [None]
     x.register_hook(lambda grad: None if returns[0] is None else grad * returns[0], every_step=True)
-
-    def step(y):
-        x.grad = None
-        (x * y).sum().backward()
-        return x.grad
-
     y = lucid.ones(2, device="cuda")
-    run = lucid.cuda.graphed_step(step, y)
+    run = lucid.cuda.graphed_step(gradient_for(x), y)
     for _ in range(5):
         assert run(y).tolist() == [1.0, 1.0]
     returns[0] = 3
-    with pytest.raises(CaptureError, match="returned a tensor of shape"):
-        run(y)
+    is_refused(run, y, words="returned a tensor of shape")
     run.reset()
     for _ in range(5):
         assert run(y).tolist() == [3.0, 3.0]
@@ -1083,27 +1051,18 @@ def test_a_hook_that_comes_or_goes(rng, kind):
     """The next call captures anew, and says so, if the hook would fire in the step, and else does not."""
     data, training, other = batches(rng, 1) * (WARMUP + 1), Training(0), Training(1)
     other.step(*data[0])
-    run = lucid.cuda.graphed_step(training.step, *data[0])
-    for batch in data:
-        run(*batch)
-
-    def anew():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            for _ in range(2):
-                run(*data[0])
-        return [str(warning.message) for warning in caught if "captured anew" in str(warning.message)]
-
-    assert len(anew()) == 0
+    run = trained(training, data)
+    twice = data[:2]
+    assert captures(run, *twice) == 0
     handle = hook_kinds()[kind](training, print_nothing_of)
-    assert len(anew()) == 1
+    assert captures(run, *twice) == 1
     handle.remove()
-    assert len(anew()) == 1
+    assert captures(run, *twice) == 1
     everywhere = kind.startswith("any ")
     handle = hook_kinds()[kind](other, print_nothing_of)
-    assert len(anew()) == everywhere
+    assert captures(run, *twice) == everywhere
     handle.remove()
-    assert len(anew()) == everywhere
+    assert captures(run, *twice) == everywhere
 
 
 def print_nothing_of(*given):
@@ -1125,11 +1084,7 @@ def test_tables_of_hooks_that_are_replaced(rng):
     ):
         for hooks in ({1: print_nothing_of}, {}):
             setattr(owner, name, hooks)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                run(*data[0])
-                run(*data[0])
-            assert sum("captured anew" in str(warning.message) for warning in caught) == used
+            assert captures(run, *data, *data) == used
 
 
 @pytest.mark.contract("11")
@@ -1145,8 +1100,7 @@ def test_hooks_that_come_and_go(rng):
     assert len(calls) == WARMUP + 1
 
     def replay():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             for batch in data:
                 run(*batch)
         return [str(warning.message) for warning in caught]
@@ -1171,23 +1125,15 @@ def test_a_hook_that_comes_and_goes(rng, kind):
     """Whatever it hangs on, the next step calls it, and the one after its end does not."""
     ((x, y),), training, seen = batches(rng, 1), Training(0), []
     run = lucid.cuda.graphed_step(training.step, x, y, warmup=1)
-
-    def anew():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            run(x, y)
-        return any("captured anew" in str(warning.message) for warning in caught)
-
-    assert [anew() for _ in range(3)] == [False] * 3
+    assert [captures(run, (x, y)) for _ in range(3)] == [0] * 3
     handle = hook_kinds()[kind](training, lambda *_: seen.append(1), every_step=True)
-    assert anew()
+    assert captures(run, (x, y)) == 1
     once = len(seen)
     assert once
-    assert not anew()
+    assert captures(run, (x, y)) == 0
     assert len(seen) == 2 * once
     handle.remove()
-    assert anew()
-    assert not anew()
+    assert [captures(run, (x, y)) for _ in range(2)] == [1, 0]
     assert len(seen) == 2 * once
 
 
@@ -1201,14 +1147,8 @@ def test_a_hook_that_raises(rng):
             raise FloatingPointError(bad.pop())
 
     x.register_hook(check, every_step=True)
-
-    def step(y):
-        x.grad = None
-        (x * y).sum().backward()
-        return x.grad
-
     y = lucid.ones(2, device="cuda")
-    run = lucid.cuda.graphed_step(step, y)
+    run = lucid.cuda.graphed_step(gradient_for(x), y)
     for k in range(7):
         bad.append(k)
         with pytest.raises(FloatingPointError, match=str(k)):
@@ -1246,8 +1186,7 @@ def test_a_scaler_after_a_capture_that_failed(rng, moment, in_parts):
         run(x)
     reads.append(moment)
     for _ in range(2):
-        with pytest.raises(CaptureError, match="item"):
-            run(x)
+        is_refused(run, x, words="item")
     reads.clear()
     before = w.item()
     for _ in range(3):
@@ -1262,20 +1201,19 @@ def test_a_scaler_without_a_first_step(rng):
     """
     data = [lucid.full((3,), number, device="cuda") for number in (*[float("inf")] * 5, 1.0, 2.0, 4.0)]
 
-    def trained(graphed, data, optimizer=lucid.optim.SGD, **settings):
+    def make(optimizer=lucid.optim.SGD, **settings):
         w = lucid.ones(3, device="cuda", requires_grad=True)
         optimizer, scaler = optimizer([w], lr=0.1, **settings), lucid.amp.GradScaler()
 
         def step(x):
             optimizer.zero_grad()
-            scaler.scale((w * x).sum()).backward()
+            loss = (w * x).sum()
+            scaler.scale(loss).backward()
             scaler.step(optimizer)
             scaler.update()
+            return loss
 
-        run = lucid.cuda.graphed_step(step, data[0]) if graphed else step
-        for x in data:
-            run(x)
-        return [w.tolist()]
+        return step, lambda: [numbers(w)]
 
     for settings in (
         {"momentum": 0.9},
@@ -1287,13 +1225,13 @@ def test_a_scaler_without_a_first_step(rng):
         {"optimizer": lucid.optim.Adagrad, "fused": True},
         {"optimizer": lucid.optim.Lion},
     ):
-        same(trained(True, data, **settings), trained(False, data, **settings))
-    damped = {"momentum": 0.9, "dampening": 0.5}
+        alike(partial(make, **settings), *data)
+    damped = partial(make, momentum=0.9, dampening=0.5)
     with pytest.raises(CaptureError, match=r"first step.*not finite each time.*smaller init_scale") as caught:
-        trained(True, data, **damped)
+        alike(damped, *data)
     assert "capturable" not in str(caught.value)
     data[WARMUP - 1] = data[-1]
-    same(trained(True, data, **damped), trained(False, data, **damped))
+    alike(damped, *data)
 
 
 def test_settings_that_a_graph_cannot_follow(rng):
@@ -1314,14 +1252,12 @@ def test_settings_that_a_graph_cannot_follow(rng):
     for _ in range(5):
         run(x)
     scaler.load_state_dict({**scaler.state_dict(), "growth_factor": 4.0})
-    with pytest.raises(CaptureError, match="growth factor"):
-        run(x)
+    is_refused(run, x, words="growth factor")
     run.reset()
     for _ in range(5):
         run(x)
     optimizer.add_param_group({"params": [other]})
-    with pytest.raises(CaptureError, match="added or removed"):
-        run(x)
+    is_refused(run, x, words="added or removed")
     run.reset()
     before = other.item()
     for _ in range(5):
@@ -1333,8 +1269,7 @@ def test_memory_goes_with_the_last_reference(rng):
     """A graphed step that is dropped, or captures anew, leaves nothing to the collector of garbage."""
     data, training = batches(rng, 5), Training(0)
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         sizes = []
         for _ in range(4):
             run = lucid.cuda.graphed_step(training.step, *data[0])
@@ -1344,8 +1279,6 @@ def test_memory_goes_with_the_last_reference(rng):
             run.reset()
             sizes.append(lucid.cuda.memory_allocated())
         assert sizes[1] == sizes[2] == sizes[3]
-    finally:
-        gc.enable()
 
 
 def test_a_graph_is_collected(rng):
@@ -1354,9 +1287,7 @@ def test_a_graph_is_collected(rng):
     sizes = []
     for _ in range(3):
         training = Training(0)
-        run = lucid.cuda.graphed_step(training.step, *data[0])
-        for batch in data:
-            run(*batch)
+        run = trained(training, data)
         del training, run
         gc.collect()
         lucid.cuda.empty_cache()
@@ -1390,14 +1321,13 @@ def test_gradients_of_others_may_come_and_go():
 
 def test_autocast_in_a_captured_step(rng):
     """A step under autocast, with a GradScaler, does the same captured, bit by bit: no cast of a leaf outlives it."""
-    batches = [rng.standard_normal((6, 4)).astype(np.float32) for _ in range(5)]
-    start = rng.standard_normal((4, 3)).astype(np.float32)
-    runs = []
-    for graphed in (False, True):
-        weight = lucid.tensor(start, device="cuda", requires_grad=True)
+    start, *data = (drawn(rng, *shape) for shape in [(4, 3)] + [(6, 4)] * 8)
+
+    def make():
+        weight = start.clone().requires_grad_()
         optimizer, scaler = lucid.optim.SGD([weight], lr=0.1), lucid.amp.GradScaler(init_scale=256.0)
 
-        def step(x, weight=weight, optimizer=optimizer, scaler=scaler):
+        def step(x):
             optimizer.zero_grad()
             with lucid.autocast("cuda"):
                 loss = (x @ weight).softmax(1).pow(2).sum()
@@ -1406,14 +1336,11 @@ def test_autocast_in_a_captured_step(rng):
             scaler.update()
             return loss
 
-        inputs = [lucid.tensor(batch, device="cuda") for batch in batches]
-        run = lucid.cuda.graphed_step(step, inputs[0], warmup=1) if graphed else step
-        # around all steps, the cache would last from one to the next
-        with lucid.autocast("cuda"):
-            losses = [run(x).item() for x in inputs]
-        runs.append((losses, weight.detach().cpu().numpy()))
-    assert runs[0][0] == runs[1][0]
-    assert np.array_equal(runs[0][1], runs[1][1])
+        return step, lambda: [numbers(weight)]
+
+    # around all steps, the cache would last from one to the next
+    with lucid.autocast("cuda"):
+        alike(make, *data)
 
 
 def test_other_threads_are_left_alone(rng):

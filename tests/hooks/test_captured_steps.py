@@ -35,8 +35,7 @@ def graphed(step, x):
 
 def run(step, x, times=3):
     """Return what a graphed step gives, and of what its capture warns."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         results = [step(x * (k + 1)).item() for k in range(times)]
     return results, " ".join(str(warning.message) for warning in caught)
 

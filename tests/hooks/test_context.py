@@ -195,14 +195,10 @@ def named(module, args, output, context):
 
 
 def test_errors_and_wrong_options():
-    layer = nn.Identity()
-
-    def raises(module, args, context):
-        raise KeyError("told")
-
-    with layer.register_forward_pre_hook(raises, with_context=True), pytest.raises(KeyError, match="told") as caught:
+    layer, fail = nn.Identity(), raising(KeyError("told"))
+    with layer.register_forward_pre_hook(fail, with_context=True), pytest.raises(KeyError, match="told") as caught:
         layer(ones(1))
-    assert "raises (" in caught.value.__notes__[0]
+    assert "fail (" in caught.value.__notes__[0]
     for register in (layer.register_forward_hook, ones(1).register_hook):
         with pytest.raises(HookTypeError, match="with_context: expected a bool, got int: 1"):
             register(named, with_context=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
-import threading
 
 import pytest
 
@@ -14,6 +13,7 @@ from lucid import hooks, nn
 from lucid.autograd.hooks import firing
 from lucid.nn.modules.module import register_module_forward_hook
 from tests.device import DEVICE
+from tests.pieces import in_threads, raising
 
 CLOCK = [0]  # nanoseconds
 
@@ -87,15 +87,11 @@ def test_a_table_of_some_that_are_counted():
 def test_one_that_raises_or_is_off():
     """A call that raises counts; a hook that rests is not called; one taken off inside keeps its count."""
     model = nn.Identity()
-
-    def raises(module, args):
-        raise KeyError("here")
-
-    first, second = model.register_forward_pre_hook(nothing), model.register_forward_pre_hook(raises)
+    first, second = (model.register_forward_pre_hook(hook) for hook in (nothing, raising(KeyError("here"))))
     with hooks.counting(model) as found:
         with pytest.raises(KeyError) as caught:
             model(lucid.ones(1))
-        assert "raises" in caught.value.__notes__[0]
+        assert "raising.<locals>.fail" in caught.value.__notes__[0]
         first.enabled = False
         second.remove()
         model(lucid.ones(1))
@@ -226,11 +222,7 @@ def test_threads():
     """One counts while others call; no call is lost, and nothing is left."""
     model = nn.Identity()
     handle = model.register_forward_hook(nothing)
-    threads = [threading.Thread(target=lambda: [model(lucid.ones(1)) for _ in range(200)]) for _ in range(3)]
     with hooks.counting(model) as found:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*[lambda: [model(lucid.ones(1)) for _ in range(200)]] * 3)
     assert found[0].calls == 600
     assert handle.hook() is nothing

@@ -69,8 +69,7 @@ def test_a_pattern_of_no_tap(block):
         assert [warning.filename for warning in warned] == [__file__]
     with pytest.warns(UserWarning, match="matches '.*': it has no others"), misspelt:
         pass
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         with pytest.raises(UserWarning, match="'forse'"), misspelt:
             hooks.tap("used", x)
         with pytest.raises(ZeroDivisionError), misspelt:  # which may not have come to its taps

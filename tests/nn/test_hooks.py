@@ -22,7 +22,7 @@ from lucid import nn
 from lucid.autograd.hooks.owning import TableAttribute
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.hooks import ContextualHook, Hook, RemovableHandle, StateHook
-from tests.pieces import module_of
+from tests.pieces import drawn, module_of, no_collections
 
 contract = pytest.mark.contract
 
@@ -34,10 +34,6 @@ TABLES = [name for name in dir(nn.Module) if isinstance(getattr(nn.Module, name)
 def top_level_hook(module, args, output):
     """Add one: a hook that can be pickled."""
     return output + 1
-
-
-def leaf(rng, *shape):
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 class OfItsOwn(nn.Identity):
@@ -124,16 +120,13 @@ def test_ids_grow():
 @contract("8.1")
 def test_a_handle_keeps_nothing_alive():
     """A handle holds its table weakly: the module goes although the handle is kept, and removing is harmless."""
-    gc.disable()
-    try:
+    with no_collections():
         module = nn.Identity()
         ref = weakref.ref(module)
         handle = module.register_forward_hook(print)
         del module
         assert ref() is None
         handle.remove()
-    finally:
-        gc.enable()
 
 
 @contract("8.1")
@@ -286,8 +279,7 @@ def test_a_table_that_was_replaced_comes_back():
     assert not module._active_hooks
     module.register_forward_hook(lambda *_: calls.append("meanwhile"))
     handles[0].remove()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         assert called(module) == ["meanwhile"]
         module._forward_hooks, module._backward_hooks = own
         assert called(module) == ["own", "backward"]
@@ -410,15 +402,11 @@ def test_a_raising_hook_is_named(registration):
     """An error keeps its type; a note names hook, kind, place and the module's path; later hooks do not run."""
     net = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(2, 2)))
     ran = []
-
-    def fails(*_):
-        raise ZeroDivisionError("mine")
-
     getattr(net[1][0], registration)(lambda *_: None)
     getattr(net[1][0], registration)(fails)
     getattr(net[1][0], registration)(lambda *_: ran.append(1))
     x = lucid.ones(1, 2, requires_grad=True)
-    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+    with pytest.raises(ValueError, match="no") as caught:
         net(x).sum().backward()
     (note,) = caught.value.__notes__
     kind = registration.removeprefix("register_").replace("_", " ").replace("pre hook", "pre-hook")
@@ -440,20 +428,20 @@ def test_returned_gradients_are_checked(rng):
     ):
         module = nn.Identity()
         module.register_full_backward_hook(partial(lambda wrong, m, gi, go: (wrong,), wrong))
-        x = leaf(rng, 3)
+        x = drawn(rng, 3)
         with pytest.raises(error, match="lambda"):
             module(x).sum().backward()
         assert x.grad is None
     module = nn.Identity()
     module.register_full_backward_hook(lambda m, gi, go: gi[0])
     with pytest.raises(HookTypeError, match="expected None or a tuple, got Tensor"):
-        module(leaf(rng, 3)).sum().backward()
+        module(drawn(rng, 3)).sum().backward()
 
 
 @pytest.mark.parametrize("before", [False, True])
 def test_each_returned_gradient_is_checked_against_its_own(before, rng):
     """Of inputs, and outputs, of several shapes each gradient has the shape of its own, and no other's."""
-    x, y = leaf(rng, 3), leaf(rng, 4)
+    x, y = drawn(rng, 3), drawn(rng, 4)
     for number in (0, 1):
         module = module_of(lambda self, x, y: (y * 2, x * 3))
         register = module.register_full_backward_pre_hook if before else module.register_full_backward_hook
@@ -475,7 +463,7 @@ def test_grad_mode_inside_backward_hooks(rng):
     seen = []
     module.register_full_backward_pre_hook(lambda *_: seen.append(lucid.is_grad_enabled()))
     module.register_full_backward_hook(lambda *_: seen.append(lucid.is_grad_enabled()))
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     module(x).sum().backward()
     module(x).sum().backward(create_graph=True)
     assert seen == [False, False, True, True]
@@ -494,7 +482,7 @@ def test_pre_hook_without_and_with_alignment(rng):
     module.register_full_backward_hook(lambda m, gi, go: seen.append([g is None for g in go]))
     module.register_full_backward_hook(lambda m, gi, go: seen.append(len(go)), aligned=False)
     module.register_full_backward_pre_hook(lambda m, go: (go[0], go[1] * 10))
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     first, _, second = module(x)
     (first + second).sum().backward()
     assert seen == [2, [False, True, False], [False, True, False], 2]
@@ -513,7 +501,7 @@ def test_keyword_arguments(rng):
 
     module.register_full_backward_hook(hook, with_kwargs=True)
     module.register_full_backward_hook(lambda m, gi, go: seen.append(len(gi)))
-    x, factor, upstream = leaf(rng, 3), leaf(rng, 3), leaf(rng, 3).detach()
+    x, factor, upstream = drawn(rng, 3), drawn(rng, 3), drawn(rng, 3).detach()
     module(x, factor=factor, name="n").backward(upstream)
     (grad_args, grad_kwargs, grad_output), count = seen
     np.testing.assert_allclose(grad_args[0].cpu().numpy(), (upstream * factor.detach()).cpu().numpy())
@@ -535,7 +523,7 @@ def test_structures(rng):
         return (([pair[0], {"x": pair[1]["x"] * 10, "n": None}],), {"extra": grad_kwargs["extra"] * 100})
 
     module.register_full_backward_hook(hook, structured=True, with_kwargs=True)
-    a, b, c = leaf(rng, 2), leaf(rng, 2), leaf(rng, 2)
+    a, b, c = drawn(rng, 2), drawn(rng, 2), drawn(rng, 2)
     out = module([a, {"x": b, "n": 3}], extra=c)
     assert out["list"][1] == "text"
     (out["sum"].sum() + out["list"][0].sum() + out["extra"].sum()).backward()
@@ -559,14 +547,14 @@ def test_structures_of_another_form_are_refused(rng):
     ):
         module = Nested()
         module.register_full_backward_hook(lambda m, gi, go, wrong=wrong: wrong, structured=True)
-        out = module([leaf(rng, 2), {"x": leaf(rng, 2)}])
+        out = module([drawn(rng, 2), {"x": drawn(rng, 2)}])
         with pytest.raises((HookError, HookTypeError), match=message):
             out["sum"].sum().backward()
 
 
 def test_inputs_that_get_no_gradient_have_zeros(rng):
     """What forward does not use, and what needs no gradient: of the shape and dtype of the input."""
-    x, unused, plain = leaf(rng, 2), leaf(rng, 3), lucid.ones(4, dtype=lucid.float32)
+    x, unused, plain = drawn(rng, 2), drawn(rng, 3), lucid.ones(4, dtype=lucid.float32)
     module, seen = module_of(lambda self, x, *others: x * 2), []
     module.register_full_backward_hook(lambda m, grad_input, grad_output: seen.extend(grad_input))
     module(x, unused, plain).sum().backward()
@@ -588,7 +576,7 @@ class Other(Given):
 @pytest.mark.parametrize("wrong", [Other, lambda x: {"x": x}, lambda x: x], ids=["dataclass", "dict", "tensor"])
 def test_replacements_of_another_class_are_refused(wrong, rng):
     """What stands for a dataclass is one of its class; of that it may be another object."""
-    x, module = leaf(rng, 2), module_of(lambda self, given: given.x * 2)
+    x, module = drawn(rng, 2), module_of(lambda self, given: given.x * 2)
     with module.register_full_backward_hook(lambda m, gi, go: (Given(gi[0].x * 10),), structured=True):
         module(Given(x)).sum().backward()
     assert x.grad.tolist() == [20.0] * 2
@@ -609,7 +597,7 @@ def test_dataclasses(rng):
     module = module_of(lambda self, batch: Batch(batch.x * 2, batch.note))
     seen = []
     module.register_full_backward_hook(lambda m, gi, go: seen.append((gi, go)), structured=True)
-    x = leaf(rng, 2)
+    x = drawn(rng, 2)
     out = module(Batch(x, "n"))
     assert out.note == "n"
     out.x.sum().backward()
@@ -675,7 +663,7 @@ def test_backward_hook_on_the_output(rng):
     module = nn.Identity()
     seen = []
     module.register_backward_hook(lambda tensor, grad: seen.append((tensor, grad)) or grad * 100)
-    x, upstream = leaf(rng, 2), leaf(rng, 2).detach()
+    x, upstream = drawn(rng, 2), drawn(rng, 2).detach()
     y = module(x)
     y.backward(upstream)
     assert seen[0][0] is y
@@ -792,7 +780,7 @@ def test_an_argument_handed_through_with_a_backward_hook_can_be_changed(rng):
     module = nn.Identity()
     seen = []
     module.register_backward_hook(lambda tensor, grad: seen.append(grad.cpu().numpy()))
-    x, upstream = leaf(rng, 2), leaf(rng, 2).detach()
+    x, upstream = drawn(rng, 2), drawn(rng, 2).detach()
     y = x * 1.0
     module(y).mul_(3.0)
     y.backward(upstream)
@@ -900,8 +888,7 @@ def test_hook_modes():
 @contract("9.5")
 def test_the_module_does_not_keep_its_hook():
     """Deleting the Hook removes its hooks at once, and the death of the module leaves the Hook usable."""
-    gc.disable()
-    try:
+    with no_collections():
         module = nn.Identity()
         hook = Hook(posthook=lambda m, args, output: output + 1)
         hook.register(module)
@@ -915,8 +902,6 @@ def test_the_module_does_not_keep_its_hook():
         again = nn.Identity()
         hook.register(again)
         assert float(again(lucid.zeros(1))) == 1.0
-    finally:
-        gc.enable()
 
 
 @contract("9.6")
@@ -952,14 +937,10 @@ def test_copies_leave_what_the_hook_asked_for_behind():
 @contract("0.5")
 def test_a_hook_that_raises_is_named_by_its_function():
     """The note on an error names the user's function, not what stands for it in the table."""
-
-    def fails(*_):
-        raise KeyError
-
     module = nn.Identity()
     hook = Hook(posthook=fails)
     hook.register(module)
-    with pytest.raises(KeyError) as caught:
+    with pytest.raises(ValueError, match="no") as caught:
         module(1)
     assert "fails" in caught.value.__notes__[0]
 
@@ -980,14 +961,11 @@ def test_contextual_hooks():
     module, hook = nn.Identity(), Adds()
     hook.register(module)
     assert [float(module(lucid.zeros(1))) for _ in range(2)] == [1.0, 2.0]
-    gc.disable()
-    try:
+    with no_collections():
         ref = weakref.ref(hook)
         del hook
         assert ref() is None
         assert not module._active_hooks
-    finally:
-        gc.enable()
     with pytest.raises(AttributeError, match="missing"):
         ContextualHook(prehook="missing")
     with pytest.raises(RuntimeError, match="at least one"):
@@ -1032,12 +1010,9 @@ def test_state_hooks():
     with pytest.raises(TypeError, match="expected a Module"):
         Clamps(3)
     ref = weakref.ref(module)
-    gc.disable()
-    try:
+    with no_collections():
         del module
         assert ref() is None
-    finally:
-        gc.enable()
     hook.deregister()
     with pytest.raises(RuntimeError, match="gone"):
         hook.register()
@@ -1121,12 +1096,9 @@ def test_a_module_keeps_no_parent_alive():
     """Dropping a model frees it at once, though its parts know where they stood."""
     model = nn.Sequential(nn.Linear(2, 2))
     part, ref = model[0], weakref.ref(model)
-    gc.disable()
-    try:
+    with no_collections():
         del model
         assert ref() is None
-    finally:
-        gc.enable()
     x = lucid.ones(1, 2, requires_grad=True)
     assert "module Linear" in note_of_failing("register_full_backward_hook", part, lambda: part(x))
 

@@ -257,24 +257,22 @@ def test_the_mean_of_averaged_descent(row, rng):
     np.testing.assert_allclose(optimizer.state[param]["ax"].cpu().numpy(), expected, rtol=1e-10, atol=1e-13)
 
 
-def test_a_largest_size_remembers_a_nan():
-    """So does that of Adamax."""
+@pytest.mark.parametrize(
+    ("kind", "settings", "name", "largest"),
+    [
+        (optim.Adamax, {"betas": (0.0, 0.5), "eps": 0.0}, "exp_inf", 2.0),
+        (optim.Adam, {"betas": (0.0, 0.0), "amsgrad": True}, "max_exp_avg_sq", 16.0),
+    ],
+    ids=["Adamax", "amsgrad"],
+)
+def test_what_is_largest_so_far_remembers_a_nan(kind, settings, name, largest):
+    """A NaN is larger than anything: it stays the largest, and other elements do not hear of it."""
     param = lucid.tensor([1.0, 1.0], requires_grad=True)
-    optimizer = optim.Adamax([param], lr=0.1, betas=(0.0, 0.5), eps=0.0)
+    optimizer = kind([param], lr=0.1, **settings)
     for grad in ([3.0, 3.0], [np.nan, 4.0], [1.0, 1.0]):
         param.grad = lucid.tensor(grad)
         optimizer.step()
-    np.testing.assert_array_equal(optimizer.state[param]["exp_inf"].cpu().numpy(), [np.nan, 2.0])
-
-
-def test_amsgrad_remembers_a_nan():
-    """A NaN is larger than anything: it stays the largest mean so far, and other elements do not hear of it."""
-    param = lucid.tensor([1.0, 1.0], requires_grad=True)
-    optimizer = optim.Adam([param], lr=0.1, betas=(0.0, 0.0), amsgrad=True)
-    for grad in ([3.0, 3.0], [np.nan, 2.0], [1.0, 1.0]):
-        param.grad = lucid.tensor(grad)
-        optimizer.step()
-    np.testing.assert_array_equal(optimizer.state[param]["max_exp_avg_sq"].cpu().numpy(), [np.nan, 9.0])
+    np.testing.assert_array_equal(optimizer.state[param][name].cpu().numpy(), [np.nan, largest])
     assert np.isnan(param.detach().cpu().numpy()).tolist() == [True, False]
 
 

@@ -8,6 +8,7 @@ import lucid
 from lucid import optim
 from lucid.errors import HookError, HookTypeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from tests.pieces import raising
 
 
 def optimizer_of(value=1.0, lr=0.5):
@@ -63,11 +64,8 @@ def test_global_hooks_of_a_step_written_as_for_pytorch():
 def test_a_bad_global_hook_prevents_the_step():
     """One that raises or returns nonsense changes nothing and is named; what cannot be called is not registered."""
     x, optimizer = optimizer_of()
-
-    def raises(*_):
-        raise KeyError("broken")
-
-    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError), (lambda *_: ((), {}, 0), HookError)):
+    bad = raising(KeyError("broken")), lambda *_: 3, lambda *_: ((), {}, 0)
+    for hook, kind in zip(bad, (KeyError, HookError, HookError), strict=True):
         with register_optimizer_step_pre_hook(hook), pytest.raises(kind) as caught:
             optimizer.step()
         assert hook.__qualname__ in "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])

@@ -19,6 +19,7 @@ from lucid import optim
 from lucid.errors import HookError, HookTypeError, ShapeError, StateDictError
 from lucid.optim.optimizer import required
 from tests import optimizers
+from tests.pieces import no_collections, raising
 
 SETTINGS = {name: {"lr": 0.1, **settings} for name, settings in optimizers.USUAL.items()}
 each_optimizer = pytest.mark.parametrize("name", SETTINGS)
@@ -184,16 +185,13 @@ def test_training_leaves_nothing_behind():
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
     optimizer = optim.Adam([x])
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         for _ in range(3):
             (x * x).sum().backward()
             optimizer.step()
         kept = weakref.ref(optimizer.state[x]["exp_avg"])
         del optimizer
         assert kept() is None
-    finally:
-        gc.enable()
 
 
 @pytest.mark.gpu
@@ -541,11 +539,8 @@ def test_a_bad_hook_changes_nothing():
     params, optimizer = make("Adam")
     fill(params, 5)
     before = picture(params, optimizer)
-
-    def raises(*_):
-        raise KeyError("broken")
-
-    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError), (lambda *_: ((), {}, 0), HookError)):
+    bad = raising(KeyError("broken")), lambda *_: 3, lambda *_: ((), {}, 0)
+    for hook, kind in zip(bad, (KeyError, HookError, HookError), strict=True):
         with optimizer.register_step_pre_hook(hook), pytest.raises(kind) as caught:
             optimizer.step()
         report = "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
@@ -666,14 +661,9 @@ def test_a_hook_that_refuses_a_state_leaves_the_old_one(which):
     x.grad = lucid.tensor([1.0, -1.0])
     optimizer.step()
     before, groups = optimizer.state[x]["momentum_buffer"], optimizer.param_groups
-
-    def refuse(*_):
-        raise ValueError("not this one")
-
-    handle = getattr(optimizer, f"register_load_state_dict_{which}_hook")(refuse)
-    with pytest.raises(ValueError, match="not this one"):
+    register = getattr(optimizer, f"register_load_state_dict_{which}_hook")
+    with register(raising(ValueError("not this one"))), pytest.raises(ValueError, match="not this one"):
         optimizer.load_state_dict(saved)
-    handle.remove()
     assert optimizer.state[x]["momentum_buffer"] is before
     assert optimizer.param_groups is groups
     assert groups[0]["lr"] == 0.5
@@ -877,8 +867,7 @@ def test_the_second_step_of_a_parameter_given_twice_is_no_first_one():
     """Momentum begins with the gradient in the first of two steps at once, and is dampened in the second."""
     twice, alone = (lucid.tensor([1.0], requires_grad=True) for _ in range(2))
     settings = {"lr": 0.1, "momentum": 0.5, "dampening": 0.25}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         both = lucid.optim.SGD([twice, twice], **settings)
     one = lucid.optim.SGD([alone], **settings)
     twice.grad, alone.grad = lucid.ones(1), lucid.ones(1)

@@ -1,12 +1,27 @@
-"""Small things that tests of many kinds are made of: what raises, a Function, a module, threads, a terminal."""
+"""Small things that tests of many kinds are made of.
+
+Tensors, what raises, a Function, a module, threads, a terminal, and a time without the collector of garbage.
+"""
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import threading
+from contextlib import contextmanager
 
 import lucid
+
+
+def leaf(*values):
+    """Return a float64 tensor of these numbers that requires grad."""
+    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
+
+
+def drawn(rng, *shape):
+    """Return a float64 tensor of normal numbers that requires grad."""
+    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 def raising(error):
@@ -40,6 +55,16 @@ def in_threads(*functions):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+@contextmanager
+def no_collections():
+    """Switch the collector of garbage off inside: what goes there goes with its last reference."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Terminal(io.StringIO):

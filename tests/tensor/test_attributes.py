@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import weakref
 
@@ -13,6 +12,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import DeviceError
+from tests.pieces import no_collections
 
 MAKERS = {
     "tensor": lambda: lucid.tensor([1.0, 2.0]),
@@ -93,12 +93,9 @@ def test_attributes_cost_nothing_of_an_engine(rng):
     y.sum().backward()
     np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * values)
     gone = weakref.ref(y)
-    gc.disable()
-    try:
+    with no_collections():
         del y
         assert gone() is None
-    finally:
-        gc.enable()
 
 
 def test_tensors_in_a_sequence_are_numbers() -> None:

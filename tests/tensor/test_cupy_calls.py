@@ -17,6 +17,7 @@ from lucid.tensor.cupy_calls import OPS
 from lucid.tensor.interop import ExportError
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
+from tests.device import two_devices
 
 pytestmark = pytest.mark.gpu
 
@@ -388,7 +389,7 @@ def test_what_was_not_there_is_named(cp):
             call(cp.asarray(A), lucid.tensor(X, device="cpu", requires_grad=True))
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@two_devices
 def test_two_devices(cp):
     """An array of another device is refused, on either side."""
     with cp.cuda.Device(1):

@@ -10,12 +10,8 @@ import pytest
 import lucid
 from lucid.errors import ArgumentError, DeviceError, DtypeError, InplaceError, ShapeError
 from lucid.hooks import FunctionHook
-from tests.device import DEVICE
-
-
-def leaf(rng, *shape):
-    """Return a random leaf that requires grad."""
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+from tests.device import DEVICE, two_devices
+from tests.pieces import drawn
 
 
 def numeric_gradient(function, array, upstream, step=1e-6):
@@ -184,7 +180,7 @@ def test_what_looks_on_changes_nothing(name, rng):
 
 def test_a_leaf_changed_without_recording_stays_one(rng):
     """Under no_grad a leaf stays a leaf with its hooks, whatever is written into it."""
-    x, w = leaf(rng, 3), leaf(rng, 3)
+    x, w = drawn(rng, 3), drawn(rng, 3)
     seen = []
     x.register_hook(lambda grad: seen.append(grad.tolist()))
     with lucid.no_grad():
@@ -200,7 +196,7 @@ def test_a_leaf_changed_without_recording_stays_one(rng):
 
 def test_a_saved_tensor_that_changed_is_noticed(rng):
     """Backward refuses to use a value that was changed after an op had saved it, and names node and versions."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     y = x * 2
     z = y * y
     y.add_(1)
@@ -210,7 +206,7 @@ def test_a_saved_tensor_that_changed_is_noticed(rng):
 
 def test_a_value_that_nothing_saved_may_change(rng):
     """Adding saves nothing, so its operands may change after it."""
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     y = x * 2
     z = y + 1
     y.zero_()
@@ -305,7 +301,7 @@ def test_augmented_operators_keep_identity(rng):
 class TestHooks:
     def test_a_hook_stays_with_the_value_that_it_was_registered_on(self, rng):
         """A hook from before the change sees the old value's gradient, one from after it the new."""
-        x = leaf(rng, 3)
+        x = drawn(rng, 3)
         upstream = rng.standard_normal(3)
         seen = {}
         y = x * 2
@@ -322,7 +318,7 @@ class TestHooks:
 
     def test_retain_grad_follows(self, rng):
         """A retained gradient is that of the newest value, also after a change by way of a view."""
-        x = leaf(rng, 3)
+        x = drawn(rng, 3)
         upstream = rng.standard_normal(3)
         y = x * 2
         y.retain_grad()
@@ -371,7 +367,7 @@ class TestRandom:
 
     def test_what_is_drawn_does_not_depend_on_the_old_values(self, rng):
         """The old values get a gradient of zero."""
-        x = leaf(rng, 3)
+        x = drawn(rng, 3)
         y = (x * 2).normal_()
         y.backward(lucid.tensor(rng.standard_normal(3)))
         assert x.grad.tolist() == [0.0] * 3
@@ -498,7 +494,7 @@ def test_numbers_beside_integers(dtype, value):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@two_devices
 def test_an_operand_of_another_device_is_refused():
     """As it is where the result is a new tensor."""
     x = lucid.ones(3, device="cuda:0")

@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid.errors import InplaceError
 from tests.device import shares_memory
+from tests.pieces import drawn
 
 # Of a (2, 4) tensor; NumPy gives the same shape of it by the second function.
 CHANGES = {
@@ -18,11 +19,6 @@ CHANGES = {
     "as_strided_": (lambda t: t.as_strided_((4, 2), (1, 4)), lambda a: a.T),
 }
 named = pytest.mark.parametrize("name", CHANGES)
-
-
-def leaf(rng, *shape):
-    """Return a tensor of normal numbers that requires grad."""
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 def like(rng, tensor):
@@ -72,7 +68,7 @@ def test_a_base_with_views_refuses():
 def test_a_view_changes_shape(name, rng):
     """A view becomes another view of its base: the base stays, and both have their own gradients."""
     act, expected = CHANGES[name]
-    x = leaf(rng, 3, 4)
+    x = drawn(rng, 3, 4)
     base = x * 2.0
     view = base[1:]
     assert act(view) is view
@@ -91,7 +87,7 @@ def test_a_view_changes_shape(name, rng):
 def test_such_a_view_follows_and_writes(name, rng):
     """After the change of shape a view still follows its base, and its base follows it."""
     act, expected = CHANGES[name]
-    x, w = leaf(rng, 3, 4), leaf(rng)
+    x, w = drawn(rng, 3, 4), drawn(rng)
     base = x * 2.0
     view = base[1:]
     act(view)
@@ -111,7 +107,7 @@ def test_such_a_view_follows_and_writes(name, rng):
 def test_hooks_of_a_view_stay_with_its_old_shape(name, rng):
     """A hook from before the change of shape fires with the gradient of that shape, one from after it with the new."""
     act, expected = CHANGES[name]
-    view = (leaf(rng, 3, 4) * 2.0)[1:]
+    view = (drawn(rng, 3, 4) * 2.0)[1:]
     seen = []
     view.register_hook(seen.append)
     act(view)
@@ -127,7 +123,7 @@ def test_hooks_of_a_view_stay_with_its_old_shape(name, rng):
 def test_its_own_views_stay(name, rng):
     """A view that was taken of a view before its change of shape shows what it showed, with the right gradient."""
     act, _ = CHANGES[name]
-    x = leaf(rng, 3, 4)
+    x = drawn(rng, 3, 4)
     base = x * 2.0
     view = base[1:]
     inner = view[:, 1]
@@ -147,7 +143,7 @@ def test_its_own_views_stay(name, rng):
 def test_without_recording(name, mode, kind, rng):
     """The place in the graph follows a change of shape that is not recorded: a leaf stays one, others get gradients."""
     act, expected = CHANGES[name]
-    x = leaf(rng, 2, 4)
+    x = drawn(rng, 2, 4)
     y = {"leaf": lambda: x, "result": lambda: x * 2.0, "view": lambda: (x * 2.0)[:], "view of a leaf": lambda: x[:]}[
         kind
     ]()
@@ -179,7 +175,7 @@ def test_without_recording(name, mode, kind, rng):
 def test_what_refuses(name, take, match, rng):
     """What refuses a change of its values refuses one of its shape, and keeps it."""
     act, _ = CHANGES[name]
-    y = take(leaf(rng, 2, 2, 4) if "several" in match else leaf(rng, 2, 4))
+    y = take(drawn(rng, 2, 2, 4) if "several" in match else drawn(rng, 2, 4))
     with pytest.raises(InplaceError, match=match):
         act(y)
     assert (y.shape, y._version) == ((2, 4), 0)
@@ -210,7 +206,7 @@ def test_in_inference_mode(name, rng):
 
 def test_what_was_saved_of_a_view_is_not_used_any_more(rng):
     """A change of shape counts as one of a view's memory: what has been saved of that is refused, as in PyTorch."""
-    base = leaf(rng, 3, 3) * 2.0
+    base = drawn(rng, 3, 3) * 2.0
     view = base[:]
     loss = (view * view).sum()
     view.t_()
@@ -220,7 +216,7 @@ def test_what_was_saved_of_a_view_is_not_used_any_more(rng):
 
 def test_hooks_of_a_leaf_expect_its_new_shape(rng):
     """A hook on a leaf whose shape has changed may replace the gradient by one of the new shape."""
-    x = leaf(rng, 2, 3)
+    x = drawn(rng, 2, 3)
     x.register_hook(lambda grad: grad * 2.0)
     with lucid.no_grad():
         x.t_()

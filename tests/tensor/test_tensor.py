@@ -165,8 +165,7 @@ class TestGrad:
             assert y.grad is None
         assert seen[0].filename == __file__
         y.retain_grad()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             assert y.grad is None
             assert y.retains_grad
 

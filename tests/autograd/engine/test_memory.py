@@ -15,6 +15,7 @@ import lucid
 from lucid import nn, optim
 from lucid.autograd.function import Function
 from tests.device import DEVICE
+from tests.pieces import raising
 
 # A simulated device takes twenty times as long for an op; a chain is long where recursion would fail.
 STEPS, CHAIN = (1000, 1_000_000) if DEVICE == "cpu" else (60, 10_000)
@@ -112,12 +113,8 @@ def step_twice_differentiated(model, x):
 
 def step_that_fails(model, x):
     """Let a hook raise in the middle of backward, then run backward again."""
-
-    def fail(grad):
-        raise KeyError("stop")
-
     out = model(x)
-    out.register_hook(fail)
+    out.register_hook(raising(KeyError))
     with contextlib.suppress(KeyError):
         (out**2).mean().backward()
     plain_step(model, x)
@@ -355,13 +352,9 @@ def test_a_node_with_hooks_frees_what_it_saved(watch, rng):
 
 def test_a_failed_backward_frees_its_graph(rng):
     """After a hook has raised, and its error is gone, dropping the result frees everything."""
-
-    def fail(grad):
-        raise KeyError("stop")
-
     x = lucid.tensor(rng.standard_normal(4), requires_grad=True)
     y = x * 2.0
-    y.register_hook(fail)
+    y.register_hook(raising(KeyError))
     out = y * y
     nodes = nodes_below(out)
     with pytest.raises(KeyError) as caught:

@@ -48,6 +48,14 @@ def nested(depth, act):
     return x, results
 
 
+def the_next_pass_runs():
+    """Fail unless modes are as before, no pass is left, and the next one runs."""
+    assert lucid.is_grad_enabled()
+    assert thread.state.passes == []
+    x, _ = nested(3, lambda level: None)
+    assert x.grad.item() == 2 * 4
+
+
 def test_passes_nest_to_any_depth():
     """2,000 passes inside of each other run, each adds its gradient, and afterwards no pass is left."""
     x, results = nested(DEPTH, lambda level: current_graph_task_id())
@@ -133,10 +141,7 @@ def test_an_error_deep_inside_comes_out_as_it_is():
 
     with pytest.raises(Wanted, match="400"):
         nested(800, act)
-    assert lucid.is_grad_enabled()
-    assert thread.state.passes == []
-    x, _ = nested(3, lambda level: None)
-    assert x.grad.item() == 2 * 4
+    the_next_pass_runs()
 
 
 def test_callbacks_come_at_the_end_of_their_own_pass():
@@ -246,10 +251,7 @@ def test_a_warning_that_is_an_error_leaves_the_modes_as_they_were(monkeypatch):
     monkeypatch.setattr(nesting, "warned", False)
     with pytest.raises(UserWarning, match="another thread"):
         nested(400, lambda level: None)
-    assert lucid.is_grad_enabled()
-    assert thread.state.passes == []
-    x, _ = nested(3, lambda level: None)
-    assert x.grad.item() == 2 * 4
+    the_next_pass_runs()
 
 
 LARGER_STACK = """

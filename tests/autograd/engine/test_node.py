@@ -7,13 +7,9 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version, register_multi_grad_hook
-from tests.pieces import function_of
+from tests.pieces import function_of, leaf
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 @contract("2.1")

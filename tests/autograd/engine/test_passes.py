@@ -11,11 +11,8 @@ from lucid.base import gpu
 from tests.device import DEVICE
 from tests.gradients import flat, is_floating, numbers, random_like, tensors_of
 from tests.ops.test_samples import check_close
+from tests.pieces import drawn
 from tests.samples import all_samples
-
-
-def leaf(rng, *shape):
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 def operands(sample):
@@ -80,9 +77,9 @@ def test_the_gradient_by_one_operand(sample, create_graph, rng):
 
 def test_what_is_not_needed_is_not_computed(products, rng):
     """The gradient of a product by one factor takes one product, by both it takes two."""
-    x, w = leaf(rng, 3, 4), leaf(rng, 4, 2)
+    x, w = drawn(rng, 3, 4), drawn(rng, 4, 2)
     y = x @ w
-    upstream = leaf(rng, 3, 2).detach()
+    upstream = drawn(rng, 3, 2).detach()
     products.clear()
     lucid.autograd.grad(y, x, upstream, retain_graph=True)
     assert products == [[(3, 2), (2, 4)]]
@@ -97,7 +94,7 @@ def test_what_is_not_needed_is_not_computed(products, rng):
 def test_a_rule_of_several_gradients_computes_those_that_are_needed(monkeypatch, rng):
     """What comes back of a join is one part for each operand that is asked for."""
     parts = watched(monkeypatch, "getitem")
-    x, w, b = (leaf(rng, 3, 4) for _ in range(3))
+    x, w, b = (drawn(rng, 3, 4) for _ in range(3))
     y = lucid.cat([x, w, b])
     for inputs in ([w], [x, b], [x, w, b]):
         lucid.autograd.grad(y, inputs, lucid.ones_like(y), retain_graph=True)
@@ -120,7 +117,7 @@ JOINED = {
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_posthooks_get_none_for_what_is_not_needed(name, saved, create_graph, accumulate, rng):
     """A node's posthook gets None for an input off the way to `inputs`, however its operands were saved."""
-    x, w = leaf(rng, 3, 3), leaf(rng, 3, 3)
+    x, w = drawn(rng, 3, 3), drawn(rng, 3, 3)
     seen = []
     hooks = lucid.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)
     if saved == "packed":
@@ -140,7 +137,7 @@ def test_posthooks_get_none_for_what_is_not_needed(name, saved, create_graph, ac
 
 def test_a_posthook_may_give_what_was_not_needed(rng):
     """A gradient that a posthook puts where none was needed goes nowhere."""
-    x, w = leaf(rng, 3), leaf(rng, 3)
+    x, w = drawn(rng, 3), drawn(rng, 3)
     out = x * w
     out.grad_fn.register_hook(lambda given, received: (given[0], received[0]))
     out.sum().backward(inputs=[x])

@@ -14,6 +14,7 @@ from lucid import nn, optim
 from lucid.autograd import Function
 from lucid.base import gpu
 from lucid.cuda.launch import kernels
+from tests.device import two_devices
 from tests.pieces import in_threads, module_of
 
 pytestmark = pytest.mark.gpu
@@ -60,6 +61,13 @@ def nothing_noted(monkeypatch):
     monkeypatch.setattr(Tripled, "streams", ())
 
 
+def begun():
+    """Return a stream and a leaf, behind all that was queued before."""
+    made = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
+    lucid.cuda.synchronize()
+    return made
+
+
 def changed_in_place(x):
     y = x.clone()
     y[:2] *= 3
@@ -76,8 +84,7 @@ def ordered(acts):
 @pytest.mark.parametrize("op", [lambda x: x * 3, Tripled.apply, changed_in_place, lambda x: x.split(len(x) // 2)[1]])
 def test_a_pass_goes_to_the_stream_of_the_forward_once(op, create_graph, acts):
     """The forward's stream waits for what was queued before the pass, and that of the pass for what is made of it."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     with lucid.cuda.stream(stream):
         y = op(op(x))
     upstream, here, there = lucid.ones_like(y), gpu.current_stream().ptr, stream.cuda_stream
@@ -89,8 +96,7 @@ def test_a_pass_goes_to_the_stream_of_the_forward_once(op, create_graph, acts):
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_a_step_on_one_stream_needs_no_event(create_graph, acts):
     """Where forward and backward run on the current stream, whichever it is, nothing waits, and it stays current."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     for chosen in (None, stream):
         with lucid.cuda.stream(chosen):
             before = lucid.cuda.current_stream()
@@ -104,8 +110,7 @@ def test_a_step_on_one_stream_needs_no_event(create_graph, acts):
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_a_pass_on_another_stream_than_the_default_one(create_graph, acts):
     """A forward on the default stream is differentiated there, with no order between the two but that of the pass."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     default = lucid.cuda.default_stream()
     y = Tripled.apply(x) * 2
     with lucid.cuda.stream(stream):
@@ -121,8 +126,7 @@ def test_a_pass_on_another_stream_than_the_default_one(create_graph, acts):
 
 def test_a_hook_does_not_keep_a_node_from_its_stream():
     """A node with tensor hooks is differentiated on the stream of its forward, and they run there too."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     default, seen = lucid.cuda.default_stream(), []
     y = Tripled.apply(x)
     y.register_hook(lambda grad: seen.append(lucid.cuda.current_stream()))
@@ -133,11 +137,10 @@ def test_a_hook_does_not_keep_a_node_from_its_stream():
     assert seen == [default]
 
 
+@two_devices
 @pytest.mark.parametrize("kind", ["leaf", "op"])
 def test_a_hook_that_hangs_another_kind_beside_itself_on_another_device(kind):
     """What it hangs beside itself does not change the device on which the gradient is made, whichever is current."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     x = lucid.tensor([1.0, 2.0], device="cuda:1", requires_grad=True)
     y, added = x if kind == "leaf" else x * 1, []
     if kind == "leaf":
@@ -153,8 +156,7 @@ def test_a_hook_that_hangs_another_kind_beside_itself_on_another_device(kind):
 
 def test_each_stream_that_took_part_waits_for_the_last(acts):
     """Memory that a pass has freed may be used again on the stream on which it was allocated."""
-    first, second, x = lucid.cuda.Stream(), lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    second, (first, x) = lucid.cuda.Stream(), begun()
     with lucid.cuda.stream(first):
         y = x * 3
     second.wait_stream(first)
@@ -172,8 +174,7 @@ def test_each_stream_that_took_part_waits_for_the_last(acts):
 
 def test_a_pass_that_comes_back_to_its_stream(acts):
     """Nothing waits for itself, also where a pass ends on a stream that it had left."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     here = lucid.cuda.default_stream()
     y = x * 3
     stream.wait_stream(here)
@@ -191,8 +192,7 @@ def test_a_pass_that_comes_back_to_its_stream(acts):
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_hooks_run_on_the_stream_of_their_node(create_graph):
     """As in PyTorch the stream of the forward is current in hooks of a node, and that of the pass after it."""
-    stream, outer, x = lucid.cuda.Stream(), lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    outer, (stream, x) = lucid.cuda.Stream(), begun()
     with lucid.cuda.stream(stream):
         y = Tripled.apply(x)
     hooked = []
@@ -216,9 +216,8 @@ def test_hooks_run_on_the_stream_of_their_node(create_graph):
 @pytest.mark.parametrize("several", [False, True])
 def test_hooks_of_a_module_run_on_the_stream_of_its_call(several, create_graph, acts):
     """Both ends of a module are nodes of its forward: its backward hooks need no stream but that one."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
+    stream, x = begun()
     module, hooked = module_of(lambda self, x, *others: (x * 3, *others) if others else x * 3), []
-    lucid.cuda.synchronize()
 
     def note(*_):
         hooked.append(lucid.cuda.current_stream())
@@ -238,8 +237,7 @@ def test_hooks_of_a_module_run_on_the_stream_of_its_call(several, create_graph, 
 
 def test_callbacks_run_where_backward_was_called():
     """What is queued for the end of a pass comes after its streams were joined."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     with lucid.cuda.stream(stream):
         y = x * 3
     seen = []
@@ -260,8 +258,7 @@ def test_streams_chosen_through_cupy(act):
             choose()
             return Tripled.backward(ctx, grad)
 
-    other, stream, x = lucid.cuda.Stream(), lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    other, (stream, x) = lucid.cuda.Stream(), begun()
 
     def choose():
         if act == "a block of CuPy":
@@ -309,8 +306,7 @@ def test_a_pass_that_fails_leaves_the_stream():
 
 def test_a_pass_on_another_thread():
     """A thread that runs a pass has its own current stream again after it; nodes run where their forward ran."""
-    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
-    lucid.cuda.synchronize()
+    stream, x = begun()
     with lucid.cuda.stream(stream):
         y = Tripled.apply(x)
     seen = []
@@ -324,10 +320,9 @@ def test_a_pass_on_another_thread():
     assert seen == [lucid.cuda.default_stream()]
 
 
+@two_devices
 def test_the_stream_is_that_of_the_device_of_the_output(acts):
     """With several devices an op runs on the current stream of its arrays' device, whichever device is current."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     x = lucid.ones(4, device="cuda:1", requires_grad=True)
     with lucid.cuda.stream(lucid.cuda.Stream(0)):
         y = x * 3

@@ -18,7 +18,7 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
 from tests.device import DEVICE
-from tests.pieces import in_threads
+from tests.pieces import in_threads, leaf, raising
 
 contract = pytest.mark.contract
 THREADS = 100
@@ -59,11 +59,6 @@ def switch_often():
     yield
     threading.settrace(None)
     sys.setswitchinterval(before)
-
-
-def leaf(*values):
-    """Return a float64 tensor that requires grad."""
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 def together(*works):
@@ -220,11 +215,7 @@ def test_hooks_over_several_tensors_in_concurrent_passes():
     def fail():
         for _ in range(20):
             z = x * 1.0
-
-            def stop(grad):
-                raise KeyError
-
-            z.register_hook(stop)
+            z.register_hook(raising(KeyError))
             with pytest.raises(KeyError):
                 (z + y * 2.0).backward()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 
 import numpy as np
@@ -14,7 +13,8 @@ from lucid.autograd.kernels import formulas
 from lucid.base import gpu
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, elementwise, is_right, raw, reduction
-from tests.pieces import raising
+from tests.device import two_devices
+from tests.pieces import no_collections, raising
 
 pytestmark = pytest.mark.gpu
 derivative = lucid.cuda.derivative
@@ -151,14 +151,9 @@ def test_a_second_backward_and_memory(rng):
         y.sum().backward()
     y = f(x * 1, 2.0)
     gone = weakref.ref(y.grad_fn.saved_tensors[0].array)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with no_collections():
         del y
         assert gone() is None
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # ---- hooks and modes ----
@@ -233,7 +228,7 @@ def test_a_name_like_that_of_the_gradient(rng):
 # ---- devices and foreign arrays ----
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two CUDA devices")
+@two_devices
 def test_devices(rng):
     """A call runs on the device of its arrays, current or not; arrays on several are refused with their places."""
     f, total, scale = (

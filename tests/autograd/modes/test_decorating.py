@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import copy
 import functools
-import gc
 import inspect
 import pickle
 import threading
@@ -21,7 +20,7 @@ from lucid.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hook
 from lucid.autograd.modes import state as autograd_mode
 from lucid.errors import GraphError
 from lucid.utils.checkpoint import set_checkpoint_debug_enabled, set_checkpoint_early_stop
-from tests.pieces import in_threads
+from tests.pieces import in_threads, no_collections
 from tests.waiting import PATIENCE
 
 
@@ -320,8 +319,7 @@ def test_a_waiting_generator_holds_nothing_of_its_callers():
             with contextlib.suppress(Thrown):
                 yield lucid.ones(1)
 
-    gc.disable()
-    try:
+    with no_collections():
         generator = steps()
         value = weakref.ref(next(generator))
         assert value() is None
@@ -332,8 +330,6 @@ def test_a_waiting_generator_holds_nothing_of_its_callers():
         del error
         assert gone() is None
         generator.close()
-    finally:
-        gc.enable()
 
 
 @pytest.mark.parametrize("setting", [lucid.set_grad_enabled, set_multithreading_enabled])
@@ -360,8 +356,7 @@ def test_a_waiting_asynchronous_generator_holds_nothing_of_its_callers():
         except StopIteration as end:
             return weakref.ref(end.value)
 
-    gc.disable()
-    try:
+    with no_collections():
         generator = steps()
         assert result(generator.asend(None))() is None
         error = Thrown()
@@ -369,8 +364,6 @@ def test_a_waiting_asynchronous_generator_holds_nothing_of_its_callers():
         gone = weakref.ref(error)
         del error
         assert gone() is None
-    finally:
-        gc.enable()
 
 
 def test_multithreading_as_decorator():

@@ -8,15 +8,10 @@ import pytest
 
 import lucid
 from lucid.autograd.graph import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, saved_tensors_hooks
-from tests.pieces import function_of
+from tests.pieces import function_of, leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-def leaf(value: float) -> lucid.Tensor:
-    """Return a float64 tensor that requires grad."""
-    return lucid.tensor([value], dtype=lucid.float64, requires_grad=True)
 
 
 def packing(log: list[str], name: str = "packed") -> saved_tensors_hooks:

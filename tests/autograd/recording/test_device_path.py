@@ -11,6 +11,7 @@ from lucid.autograd.recording.primitive import Primitive
 from lucid.base import gpu
 from lucid.errors import DeviceError, GraphError, InplaceError
 from lucid.nn import functional as F
+from tests.device import two_devices
 
 pytestmark = pytest.mark.gpu
 
@@ -195,7 +196,7 @@ def test_operands_of_two_devices_are_refused(operands):
             x @ other
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@two_devices
 def test_the_device_of_the_operands(operands):
     """Operands of another device than the current one are computed on there."""
     x, _, _ = operands()

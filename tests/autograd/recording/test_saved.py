@@ -17,16 +17,12 @@ from lucid.autograd.graph import (
     saved_tensors_hooks,
 )
 from lucid.errors import HookError
-from tests.pieces import in_threads
+from tests.pieces import in_threads, leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 contract = pytest.mark.contract
-
-
-def leaf(*values: float) -> lucid.Tensor:
-    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
 
 
 @contract("2.4")

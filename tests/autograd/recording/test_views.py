@@ -47,6 +47,20 @@ VIEWS = {
 }
 
 
+def sent(tensor, rng):
+    """Run backward from a tensor; return the gradient that it is given, an array."""
+    upstream = rng.standard_normal(tuple(tensor.shape))
+    tensor.backward(lucid.tensor(upstream))
+    return upstream
+
+
+def back(take, upstream):
+    """Return the gradient of a (4, 6) array of which a view has got this; copies in an expanded view add up."""
+    summed = np.zeros(24)
+    np.add.at(summed, take(np.arange(24).reshape(4, 6)), upstream)
+    return summed.reshape(4, 6)
+
+
 @pytest.mark.parametrize("name", VIEWS)
 def test_shares_memory(name, rng):
     """A view holds the elements that NumPy's holds, sees changes of the base, and counts them with it."""
@@ -69,13 +83,8 @@ def test_base_and_derivative(name, rng):
     x = lucid.tensor(array, requires_grad=True)
     view = take(x)
     assert view._base is x
-    upstream = rng.standard_normal(view.shape)
-    view.backward(lucid.tensor(upstream))
-    # where each element of the view comes from; copies in an expanded view add up
-    places = expected(np.arange(24).reshape(4, 6))
-    summed = np.zeros(24)
-    np.add.at(summed, places, upstream)
-    np.testing.assert_allclose(x.grad.cpu().numpy(), summed.reshape(4, 6), rtol=1e-12)
+    upstream = sent(view, rng)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), back(expected, upstream), rtol=1e-12)
 
 
 def test_a_view_taken_before_follows_a_change_of_the_base(rng):
@@ -86,8 +95,7 @@ def test_a_view_taken_before_follows_a_change_of_the_base(rng):
     old = row.grad_fn
     y.mul_(x)
     assert row.grad_fn is not old
-    upstream = rng.standard_normal(3)
-    row.backward(lucid.tensor(upstream))
+    upstream = sent(row, rng)
     expected = np.zeros((2, 3))
     expected[1] = 2 * x.detach().cpu().numpy()[1] * upstream
     np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
@@ -103,8 +111,7 @@ def test_a_view_that_was_taken_again_stays_where_it_is(rng):
     row.register_hook(lambda grad: seen.append(grad.tolist()))
     row.retain_grad()
     assert row.grad_fn is row.grad_fn
-    upstream = rng.standard_normal(3)
-    row.backward(lucid.tensor(upstream))
+    upstream = sent(row, rng)
     assert seen == [upstream.tolist()]
     assert row.grad.tolist() == upstream.tolist()
 
@@ -160,11 +167,8 @@ def test_any_view_follows_a_change_of_its_base(name, rng):
     base = x * 1.0
     view = take(base)
     base.mul_(x)
-    upstream = rng.standard_normal(view.shape)
-    view.backward(lucid.tensor(upstream))
-    summed = np.zeros(24)
-    np.add.at(summed, expected(np.arange(24).reshape(4, 6)), upstream)
-    np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * array * summed.reshape(4, 6), rtol=1e-12)
+    upstream = sent(view, rng)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * array * back(expected, upstream), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dims", list(itertools.permutations(range(3))))
@@ -192,8 +196,7 @@ def test_a_base_without_gradient_gets_one_from_a_view(rng):
     base = lucid.zeros(4, dtype=lucid.float64)
     base[1:3] = w
     assert base.requires_grad
-    upstream = rng.standard_normal(4)
-    base.backward(lucid.tensor(upstream))
+    upstream = sent(base, rng)
     assert w.grad.tolist() == upstream[1:3].tolist()
 
 

@@ -16,7 +16,7 @@ from lucid.autograd.modes.state import thread
 from lucid.errors import SettingError, ShapeError
 from tests.device import DEVICE
 from tests.hooks.functions.test_every_op import Seen
-from tests.pieces import function_of
+from tests.pieces import function_of, raising
 
 
 def ones(*shape, grad=True):
@@ -181,13 +181,7 @@ def test_failed_that_raises(error):
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_interrupt_in_a_hook(moment):
-    class Interrupts(hooks.FunctionHook):
-        pass
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    setattr(Interrupts, moment, interrupt)
+    Interrupts = type("Interrupts", (hooks.FunctionHook,), {moment: raising(KeyboardInterrupt)})
     with Seen() as seen:
         with pytest.raises(KeyboardInterrupt), Interrupts():
             ones(2).exp()

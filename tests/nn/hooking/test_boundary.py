@@ -8,10 +8,7 @@ import lucid
 from lucid import nn
 from lucid.nn.hooks import StateHook
 from lucid.nn.modules.module import register_module_backward_hook
-
-
-def leaf(*shape, rng):
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+from tests.pieces import drawn
 
 
 def test_outputs_of_all_modules(rng):
@@ -21,7 +18,7 @@ def test_outputs_of_all_modules(rng):
     for name in ("0", "1", "2"):
         net.get_submodule(name).register_forward_hook(lambda m, args, output, name=name: outputs.update({name: output}))
     net[0].register_backward_hook(lambda tensor, grad: seen.append("own"))
-    x = leaf(2, 3, rng=rng)
+    x = drawn(rng, 2, 3)
     with register_module_backward_hook(lambda tensor, grad: seen.append((tensor, grad.tolist())) or grad * 100):
         y = net(x)
         y.backward(upstream)
@@ -42,7 +39,7 @@ def test_outputs_of_all_modules(rng):
 def test_pytorchs_form_is_a_full_backward_hook(rng):
     """A hook of three arguments gets and may replace the gradients of the inputs, with a warning at registration."""
     net, seen = nn.Sequential(nn.Tanh(), nn.Sigmoid()), []
-    x, upstream = leaf(2, 3, rng=rng), lucid.tensor(rng.standard_normal((2, 3)))
+    x, upstream = drawn(rng, 2, 3), lucid.tensor(rng.standard_normal((2, 3)))
     net(x).backward(upstream)
     plain, x.grad = x.grad, None
 
@@ -67,14 +64,14 @@ def test_what_cannot_be_registered(hook, rng):
     """What cannot be called, or takes neither form, is refused, and no module call fires anything."""
     with pytest.raises(TypeError, match="register_module_backward_hook"):
         register_module_backward_hook(hook)
-    x = leaf(1, rng=rng)
+    x = drawn(rng, 1)
     nn.Identity()(x).backward(lucid.ones(1, dtype=lucid.float64))
     assert x.grad.tolist() == [1.0]
 
 
 def test_an_error_names_the_hook(rng):
     """The note on an error names the hook, its kind and the module."""
-    net, x = nn.Sequential(nn.Tanh()), leaf(1, rng=rng)
+    net, x = nn.Sequential(nn.Tanh()), drawn(rng, 1)
 
     def fails(tensor, grad):
         raise ValueError("planned")

@@ -17,7 +17,7 @@ from lucid.base.capture import captures
 from lucid.errors import HookError
 from lucid.nn.hooking.tables import everywhere
 from tests.autograd.calls import calls
-from tests.pieces import module_of
+from tests.pieces import drawn, module_of, raising
 
 contract = pytest.mark.contract
 PACKAGE = str(Path(lucid.__file__).parent)
@@ -30,10 +30,6 @@ class Scale(nn.Module):
         if fail is not None:
             raise fail
         return x * factor
-
-
-def leaf(rng, *shape):
-    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
 
 
 @contract("4.1")
@@ -69,7 +65,7 @@ def test_forward_pre_hooks_with_kwargs_return_both(wrong):
 @contract("0.2")
 def test_keyword_arguments_order_and_replacement(rng):
     """Hooks with kwargs get them, each hook gets what the one before returned, and prepended ones come first."""
-    module, events, x = Scale(), [], leaf(rng, 3)
+    module, events, x = Scale(), [], drawn(rng, 3)
 
     def more(m, args, kwargs):
         events.append(("pre", kwargs["factor"]))
@@ -107,12 +103,8 @@ def test_always_called_hooks():
     with module.register_forward_hook(lambda *_: 1 / 0, prepend=True), pytest.raises(ZeroDivisionError):
         module(2, factor=3)
     assert calls == [6, "plain", None, 6]
-
-    def also_fails(m, args, output):
-        raise KeyError("second")
-
-    module.register_forward_hook(also_fails, always_call=True)
-    with pytest.raises(ValueError, match="first"), pytest.warns(UserWarning, match="also_fails.*KeyError.*second"):
+    module.register_forward_hook(raising(KeyError("second")), always_call=True)
+    with pytest.raises(ValueError, match="first"), pytest.warns(UserWarning, match="fail.*KeyError.*second"):
         module(2, fail=ValueError("first"))
     with pytest.raises(KeyError, match="second"):
         module(2)
@@ -161,7 +153,7 @@ def test_moments_of_backward_hooks(rng):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
     events = []
     recorded(net, events)
-    x = leaf(rng, 2, 3).float()
+    x = drawn(rng, 2, 3).float()
     x.register_hook(lambda grad: events.append("input tensor"))
     y = net(x)
     y.register_hook(lambda grad: events.append("output tensor"))
@@ -177,7 +169,7 @@ def test_moments_of_backward_hooks(rng):
 def test_two_inputs_are_waited_for(rng):
     """The full hook fires when the gradients of all positional inputs are final, replaced ones included."""
     module, events, upstream = module_of(lambda self, a, b: a * a + a * b + b), [], rng.standard_normal(3)
-    a, b = leaf(rng, 3), leaf(rng, 3)
+    a, b = drawn(rng, 3), drawn(rng, 3)
     module.register_full_backward_hook(lambda m, gi, go: events.extend(g.tolist() for g in gi))
     module(a, b).backward(lucid.tensor(upstream, dtype=a.dtype))
     assert events == [a.grad.tolist(), b.grad.tolist()]
@@ -191,13 +183,13 @@ def test_without_an_input_that_requires_grad(rng):
     net, events = nn.Linear(3, 2), []
     hook = net.register_full_backward_hook(lambda m, gi, go: events.append((gi, len(go))) or (None,))
     with pytest.warns(UserWarning, match="module Linear"):
-        net(leaf(rng, 2, 3).detach().float()).sum().backward()
+        net(drawn(rng, 2, 3).detach().float()).sum().backward()
     assert events == [((None,), 1)]
     assert net.weight.grad is not None
     hook.remove()
     net.register_full_backward_hook(lambda m, gi, go: (go[0],))
     with pytest.warns(UserWarning, match="module Linear"), pytest.raises(HookError, match="expected None"):
-        net(leaf(rng, 2, 3).detach().float()).sum().backward()
+        net(drawn(rng, 2, 3).detach().float()).sum().backward()
 
 
 @pytest.mark.parametrize("pre_hook", [False, True])
@@ -228,8 +220,8 @@ def test_views_at_the_boundary_are_of_the_base_of_what_was_passed(pre_hook, rng)
 def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
     """Hooks see and replace the gradient of one, such as a parameter of a model that was copied in inference mode."""
     with lucid.inference_mode():
-        weight = leaf(rng, 3)
-    x, upstream = leaf(rng, 3), rng.standard_normal(3)
+        weight = drawn(rng, 3)
+    x, upstream = drawn(rng, 3), rng.standard_normal(3)
 
     class Uses(nn.Module):
         def forward(self, *given):
@@ -251,8 +243,7 @@ def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
     last = out[-1] if isinstance(out, tuple) else out
     assert last.grad_fn is not None
     assert last.is_inference() == ("output" in place)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         (last + x * 0.0).backward(lucid.tensor(upstream, dtype=x.dtype))
     expected = upstream * (3.0 if pre_hook else 1.0)
     ((grad_input, grad_output),) = seen
@@ -266,7 +257,7 @@ def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
 @contract("5.5")
 def test_hooks_are_those_of_the_forward(rng):
     """Each forward fires the hooks it had, the last forward first; a graph that is kept fires them at each pass."""
-    module, events, x = nn.Tanh(), [], leaf(rng, 3)
+    module, events, x = nn.Tanh(), [], drawn(rng, 3)
     handle = module.register_full_backward_hook(lambda *_: events.append("early"))
     first = module(x)
     handle.remove()
@@ -283,7 +274,7 @@ def test_no_backward_hook_without_gradients(rng):
     """None fires under no_grad, where no output needs a gradient, or where only a weight's gradient is asked for."""
     net, events = nn.Linear(3, 2), []
     recorded(net, events)
-    x = leaf(rng, 2, 3).float().detach().requires_grad_()
+    x = drawn(rng, 2, 3).float().detach().requires_grad_()
     with lucid.no_grad():
         net(x)
     net.requires_grad_(False)
@@ -299,7 +290,7 @@ def test_no_backward_hook_without_gradients(rng):
 def test_global_hooks(rng):
     """They fire for every module before its own hooks, a prepended one included, and go with their handles."""
     events, net = [], nn.Sequential(nn.Tanh())
-    x = leaf(rng, 3)
+    x = drawn(rng, 3)
     for each in net.modules():
         name = type(each).__name__
         each.register_forward_pre_hook(lambda *_, name=name: events.append(f"own {name} pre"), prepend=True)
@@ -326,30 +317,17 @@ def test_global_hooks(rng):
 
 @contract("6")
 @contract("4.3")
-def test_global_hooks_after_an_error():
-    """Those that are always called come before the module's own, one with `prepend` included."""
+@pytest.mark.parametrize("own", [True, False], ids=["before the module's own", "alone"])
+def test_global_hooks_after_an_error(own):
+    """Those that are always called come before the module's own, one with `prepend` included, or without such a one."""
     module, events = Scale(), []
-    module.register_forward_hook(lambda m, args, out: events.append("own"), always_call=True, prepend=True)
+    module.register_forward_hook(lambda m, args, out: events.append("own"), always_call=own, prepend=own)
     with (
-        nn.register_module_forward_hook(lambda m, args, out: events.append("global"), always_call=True),
+        nn.register_module_forward_hook(lambda m, args, out: events.append(("global", out)), always_call=True),
         pytest.raises(KeyError),
     ):
         module(2, fail=KeyError())
-    assert events == ["global", "own"]
-
-
-@contract("6")
-@contract("4.3")
-def test_a_global_hook_alone_is_called_after_an_error():
-    """Also where the module has no hook that is always called."""
-    module, events = Scale(), []
-    module.register_forward_hook(lambda m, args, out: events.append("own"))
-    with (
-        nn.register_module_forward_hook(lambda m, args, out: events.append(out), always_call=True),
-        pytest.raises(KeyError),
-    ):
-        module(2, fail=KeyError())
-    assert events == [None]
+    assert events == [("global", None), *["own"] * own]
 
 
 @contract("6")
@@ -359,7 +337,7 @@ def test_global_hooks_on_the_output(rng):
     module, events = nn.Tanh(), []
     module.register_backward_hook(lambda tensor, grad: events.append("own"))
     with nn.modules.module.register_module_backward_hook(lambda tensor, grad: events.append("global")):
-        y = module(leaf(rng, 3))
+        y = module(drawn(rng, 3))
     y.sum().backward()
     assert events == ["global", "own"]
 
@@ -400,13 +378,9 @@ def test_what_a_pre_hook_returns_stays_its_own():
 @pytest.mark.parametrize("kind", ["forward pre-hook", "forward hook"])
 def test_an_error_in_straight_line_code_counts_the_hook(kind):
     """Of hooks without options, too, the note names the number of the one that raised."""
-
-    def fails(*_):
-        raise ZeroDivisionError
-
     module = nn.Identity()
     register = getattr(module, f"register_{kind.replace(' ', '_').replace('-', '_')}")
-    for hook in (lambda *_: None, fails):
+    for hook in (lambda *_: None, raising(ZeroDivisionError)):
         register(hook)
     for _ in range(2):  # the second call finds the hooks as the first has left them
         with pytest.raises(ZeroDivisionError) as caught:
@@ -452,11 +426,8 @@ def test_a_registration_hook_that_raises_changes_nothing(kind, persistent):
     module.register_buffer("last", lucid.ones(1))
     before = [*module.state_dict()]
     value = {"parameter": nn.Parameter(lucid.zeros(1)), "buffer": nn.Buffer(lucid.zeros(1)), "module": nn.ReLU()}[kind]
-
-    def refuse(*_):
-        raise ZeroDivisionError
-
-    with getattr(nn, f"register_module_{kind}_registration_hook")(refuse), pytest.raises(ZeroDivisionError):
+    register = getattr(nn, f"register_module_{kind}_registration_hook")
+    with register(raising(ZeroDivisionError)), pytest.raises(ZeroDivisionError):
         module.taken = value
     assert [name for name, _ in module.named_buffers()] == ["taken", "last"]
     assert [*module.state_dict()] == before
@@ -502,7 +473,7 @@ def test_without_hooks_one_truth_test(rng):
 
     One hook more makes both take the way past the hooks, so that this test sees what it looks for.
     """
-    module, x = module_of(lambda self, x: x), leaf(rng, 3)
+    module, x = module_of(lambda self, x: x), drawn(rng, 3)
 
     def called(function):
         return [name.split(".")[-1] for name in calls(function, "lucid.")]
@@ -515,8 +486,7 @@ def test_without_hooks_one_truth_test(rng):
         names = called(lambda: y.backward(lucid.ones(3, dtype=y.dtype)))
         return [name for name in names if "hook" in name or name in {"fire_light", "_run_watched"}]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert not hook_functions(x * x)
     y = x * x
     y.register_hook(lambda grad: None)

@@ -242,8 +242,7 @@ def test_the_input_says_where_a_layer_computes(rng):
     """No layer asks for the default device while it computes, which is wrong where it and its input lie elsewhere."""
     for make in (*COMPOSED.values(), *(from_row(name) for name in LAYERS if name != "nested")):
         layer, args, kwargs = make(rng)
-        with without_default_device(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_default_device(), warnings.catch_warnings(action="ignore"):
             for training in (True, False):
                 outputs = [out for out in flat(layer.train(training)(*args, **kwargs)) if out.requires_grad]
                 if outputs:

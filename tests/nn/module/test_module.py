@@ -13,6 +13,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import DeviceError, DtypeError
+from tests.pieces import no_collections
 
 
 class Net(nn.Module):
@@ -278,8 +279,7 @@ def test_copies_are_independent(rng):
 def test_dropping_the_model_frees_it():
     """The last reference frees model and graph at once, without the garbage collector, hooks or not."""
     gc.collect()
-    gc.disable()
-    try:
+    with no_collections():
         net = Net()
         for module in net.modules():
             module.register_forward_hook(lambda module, args, output: None)
@@ -291,8 +291,6 @@ def test_dropping_the_model_frees_it():
         dead = [weakref.ref(thing) for thing in (net, net.first, net.scale, y, y.grad_fn)]
         del net, y, module
         assert not any(ref() is not None for ref in dead)
-    finally:
-        gc.enable()
 
 
 def test_parameters():

@@ -16,6 +16,7 @@ from lucid.base import gpu
 from lucid.errors import CaptureError, InplaceError
 from tests.captures import Recorded
 from tests.optimizers import COUNTED_THERE, NAMES, OTHERS, SETTINGS, USUAL
+from tests.pieces import raising
 
 pytestmark = pytest.mark.gpu
 
@@ -45,6 +46,11 @@ class Training:
         self.step = partial(self.optimizer.step, lambda: loss) if name == "LBFGS" else self.optimizer.step
         for param in self.params:
             param.grad = lucid.zeros(param.shape, dtype=self.dtype, device="cuda")
+
+    def recorded(self, **settings):
+        """Return the graph of a step behind the first one."""
+        self.optimizer.step()
+        return Recorded(self.optimizer.step, **settings)
 
     def give(self, number):
         """Put the gradients of a step where a graph reads them."""
@@ -77,6 +83,16 @@ def trained(rng_seed, *, replayed, change=lambda group, number: None, record=Rec
 def graphed(step):
     """Return a step that is a graph from its second call on, with matrix products, which need lucid's own capture."""
     return lucid.cuda.graphed_step(step, warmup=1)
+
+
+@pytest.fixture
+def counters():
+    """Return what counts launches, copies and waits of the simulated device."""
+    if not gpu.is_simulated():
+        pytest.skip("counts what the simulated device is asked")
+    from lucid.cuda.simulator import counting
+
+    return counting.counters
 
 
 @every_setting
@@ -155,16 +171,11 @@ def test_every_optimizer_follows_its_settings_or_is_refused(rng):
     assert refused == ["Adafactor"] * 4 + ["LBFGS"] * 4
 
 
-def test_settings_are_written_only_where_they_changed(rng):
+def test_settings_are_written_only_where_they_changed(rng, counters):
     """A replay whose settings are those of the last one launches nothing before the graph."""
-    if not gpu.is_simulated():
-        pytest.skip("counts launches of the simulated device")
-    from lucid.cuda.simulator.counting import counters
-
     training = Training(rng)
     training.give(0)
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step)
+    step = training.recorded()
     launches = []
     for rate in (0.1, 0.1, 0.2, 0.2):
         training.optimizer.param_groups[0]["lr"] = rate
@@ -230,12 +241,8 @@ def test_settings_that_are_changed_in_place(rng):
 
 
 @pytest.mark.parametrize("replayed", [False, True])
-def test_nothing_waits_for_the_device(rng, replayed):
+def test_nothing_waits_for_the_device(rng, counters, replayed):
     """Steps with counts and learning rate on the device read nothing back and copy nothing to it."""
-    if not gpu.is_simulated():
-        pytest.skip("counts what the simulated device is asked")
-    from lucid.cuda.simulator.counting import counters
-
     training = Training(rng, lr=lucid.tensor(0.1, device="cuda"))
     training.give(0)
     training.optimizer.step()
@@ -249,12 +256,8 @@ def test_nothing_waits_for_the_device(rng, replayed):
     assert (counters.synchronisations, counters.to_host, counters.to_device) == (0, 0, 0)
 
 
-def test_two_launches_take_an_eager_step(rng):
+def test_two_launches_take_an_eager_step(rng, counters):
     """One counts and computes numbers, one changes parameters: of all of a dtype, and no more once settings stay."""
-    if not gpu.is_simulated():
-        pytest.skip("counts launches of the simulated device")
-    from lucid.cuda.simulator.counting import counters
-
     training = Training(rng)
     for _ in range(2):
         training.optimizer.step()
@@ -355,8 +358,7 @@ def test_parameters_without_a_kernel_are_refused():
 def test_another_form_is_an_error_of_the_replay(rng, name, change):
     """Settings that choose another kernel or other state cannot change in a graph, which says so."""
     training = Training(rng, name=name, **({"momentum": 0.9} if name == "SGD" else {}))
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step)
+    step = training.recorded()
     training.optimizer.param_groups[0].update(change)
     with pytest.raises(CaptureError, match="capture anew"):
         step()
@@ -366,8 +368,7 @@ def test_another_form_is_an_error_of_the_replay(rng, name, change):
 def test_another_state_is_an_error_of_the_replay(rng, name):
     """A graph would go on with the state, and the settings, that were there before a load."""
     training = Training(rng, name=name)
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step)
+    step = training.recorded()
     training.optimizer.load_state_dict(training.optimizer.state_dict())
     with pytest.raises(CaptureError, match=r"capture anew.*after load_state_dict"):
         step()
@@ -376,8 +377,7 @@ def test_another_state_is_an_error_of_the_replay(rng, name):
 def test_another_tensor_as_learning_rate_is_an_error_of_the_replay(rng):
     """The graph reads the one that was there."""
     training = Training(rng, lr=lucid.tensor(0.1, device="cuda"))
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step)
+    step = training.recorded()
     training.optimizer.param_groups[0]["lr"] = lucid.tensor(0.1, device="cuda")
     with pytest.raises(CaptureError, match="changed in place"):
         step()
@@ -389,8 +389,7 @@ def test_another_tensor_as_learning_rate_is_an_error_of_the_replay(rng):
 def test_another_list_of_parameters_is_an_error_of_the_replay(rng, change):
     """A group that got or lost a parameter is not the one that the graph steps."""
     training = Training(rng)
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step)
+    step = training.recorded()
     before = [param.tolist() for param in training.params]
     late = lucid.ones(3, device="cuda", requires_grad=True)
     change(training.optimizer.param_groups[0]["params"], late)
@@ -402,8 +401,7 @@ def test_another_list_of_parameters_is_an_error_of_the_replay(rng, change):
 def test_a_capture_of_cupys_own_records_settings_as_they_are(rng):
     """Nothing is called before its replays: numbers stay, steps are counted."""
     training = Training(rng)
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step, told=False)
+    step = training.recorded(told=False)
     training.optimizer.param_groups[0]["lr"] = 0.0
     before = training.params[0].tolist()
     training.give(1)
@@ -428,8 +426,7 @@ def test_a_step_and_a_capture_count_as_in_place_changes(rng, name):
 def test_versions_stay_at_a_replay(rng):
     """A graph changes values that autograd does not see it change."""
     training = Training(rng)
-    training.optimizer.step()
-    step = Recorded(training.optimizer.step)
+    step = training.recorded()
     versions = [param._version for param in training.params]
     step()
     assert [param._version for param in training.params] == versions
@@ -510,12 +507,7 @@ def test_a_launch_that_fails_leaves_no_trace_in_the_next_step(rng, monkeypatch):
     training.optimizer.step()
     before = training.values()
     with monkeypatch.context() as patch:
-        from lucid.cuda.steps.numbers import RowNumbers
-
-        def fail(self, given, found):
-            raise MemoryError("planted")
-
-        patch.setattr(RowNumbers, "compute", fail)
+        patch.setattr("lucid.cuda.steps.numbers.RowNumbers.compute", raising(MemoryError("planted")))
         with pytest.raises(MemoryError, match="planted"):
             training.optimizer.step()
     assert training.values() == before
@@ -676,33 +668,21 @@ class Warming(optim.AdamW):
         return {**made, "size": made["size"] * min(1.0, step / 3)}
 
 
-def test_numbers_that_a_subclass_makes_are_the_host_s(rng):
-    """The kernel of the base would make other ones: eager steps ask `numbers`, and a capture is refused."""
-    start, results = rng.standard_normal(5), []
-    for capturable in (True, False):
-        param = lucid.tensor(start, device="cuda").requires_grad_()
-        optimizer = Warming([param], lr=0.1, capturable=capturable)
-        for _ in range(4):
-            param.grad = param.detach() * 0.5
-            optimizer.step()
-        results.append(param.tolist())
-        if capturable:
-            refused(optimizer, [param], "no kernel")
-    assert results[0] == results[1]
-
-
 class Reordered(optim.AdamW):
     """It has its base's settings in another order, in which the kernel of the base would take them for others."""
 
     ranges: ClassVar = {"weight_decay": optim.AdamW.ranges["weight_decay"], **optim.AdamW.ranges}
 
 
-def test_settings_that_a_subclass_declares_are_the_host_s(rng):
-    """The kernel of the base does not know them: eager steps ask `numbers`, and a capture is refused."""
+@pytest.mark.parametrize(
+    ("kind", "other"), [(Warming, Warming), (Reordered, optim.AdamW)], ids=["makes numbers", "declares settings"]
+)
+def test_what_a_subclass_has_of_its_own_is_the_host_s(rng, kind, other):
+    """The kernel of the base does not know it: eager steps ask `numbers`, and a capture is refused."""
     start, results = rng.standard_normal(5), []
-    for kind, capturable in ((optim.AdamW, False), (Reordered, False), (Reordered, True)):
+    for each, capturable in ((other, False), (kind, False), (kind, True)):
         param = lucid.tensor(start, device="cuda").requires_grad_()
-        optimizer = kind([param], lr=0.1, weight_decay=0.2, capturable=capturable)
+        optimizer = each([param], lr=0.1, weight_decay=0.2, capturable=capturable)
         for _ in range(4):
             param.grad = param.detach() * 0.5
             optimizer.step()

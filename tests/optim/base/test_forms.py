@@ -59,6 +59,12 @@ class Training:
             for param in self.params
         ]
 
+    def steps_as(self, twin):
+        """Take a step, and fail unless a twin that takes one has the same parameters and state."""
+        self.optimizer.step()
+        twin.optimizer.step()
+        assert self.values() == twin.values()
+
     def versions(self):
         """Return how often each parameter was changed in place."""
         return [param._version for param in self.params]
@@ -84,22 +90,21 @@ def test_a_settled_step_looks_no_more(name, rng, looks):
     assert not looks
 
 
-def first_state(optimizer, param):
-    """Return the name of some state that is like a parameter."""
-    return next(name for name in optimizer.state[param] if name not in optimizer.scalars)
+def first_state(training, number):
+    """Return the state of a parameter, and the name of one that is like it."""
+    state = training.optimizer.state[training.params[number]]
+    return state, next(name for name in state if name not in training.optimizer.scalars)
 
 
 def replace_state(training):
     """Put another tensor in place of one."""
-    state = training.optimizer.state[training.params[0]]
-    name = first_state(training.optimizer, training.params[0])
+    state, name = first_state(training, 0)
     state[name] = state[name] * 0.5 + 0.25
 
 
 def replace_its_data(training):
     """Give a tensor of the state another array."""
-    state = training.optimizer.state[training.params[1]]
-    name = first_state(training.optimizer, training.params[1])
+    state, name = first_state(training, 1)
     state[name].data = state[name] * 0.5 + 0.25
 
 
@@ -170,25 +175,12 @@ def widen_gradient(training):
     training.params[0].grad.data = training.params[0].grad.double()
 
 
-def add_group(training):
-    """Add a group with a parameter that has a gradient."""
+def one_more(training):
+    """Return another parameter, which has a gradient."""
     param = lucid.ones(3, device=DEVICE, requires_grad=True)
     param.grad = lucid.ones(3, device=DEVICE)
     training.params.append(param)
-    training.optimizer.add_param_group({"params": [param]})
-
-
-def append(training):
-    """Add a parameter to the list of a group."""
-    param = lucid.ones(3, device=DEVICE, requires_grad=True)
-    param.grad = lucid.ones(3, device=DEVICE)
-    training.params.append(param)
-    training.optimizer.param_groups[0]["params"].append(param)
-
-
-def reverse(training):
-    """Give the parameters of a group another order."""
-    training.optimizer.param_groups[0]["params"].reverse()
+    return param
 
 
 def lose(*numbers):
@@ -208,16 +200,6 @@ def set_flags(training):
             training.optimizer.param_groups[0][setting] = value
 
 
-def step_by_another(training):
-    """Have another optimizer change the same parameters."""
-    optim.Adam(training.params).step()
-
-
-def forget(training):
-    """Clear the state."""
-    training.optimizer.state.clear()
-
-
 CHANGES = {
     "state replaced": (replace_state, True),
     "its data replaced": (replace_its_data, True),
@@ -233,15 +215,15 @@ CHANGES = {
     "gradient laid otherwise": (lay_otherwise, None),
     "widened": (widen, True),
     "gradient widened": (widen_gradient, True),
-    "group added": (add_group, True),
-    "appended": (append, True),
-    "reversed": (reverse, True),
+    "group added": (lambda training: training.optimizer.add_param_group({"params": [one_more(training)]}), True),
+    "appended": (lambda training: training.optimizer.param_groups[0]["params"].append(one_more(training)), True),
+    "reversed": (lambda training: training.optimizer.param_groups[0]["params"].reverse(), True),
     "a gradient gone": (lose(1), True),
     "a group without": (lose(3), False),
     "all gone": (lose(0, 1, 2, 3), False),
     "flags": (set_flags, None),
-    "another optimizer": (step_by_another, False),
-    "state cleared": (forget, True),
+    "another optimizer": (lambda training: optim.Adam(training.params).step(), False),
+    "state cleared": (lambda training: training.optimizer.state.clear(), True),
 }
 
 
@@ -264,9 +246,7 @@ def test_what_has_changed_is_seen(name, change, looked, rng, looks):
         training.give(without)
         for ours, theirs in zip(training.params, twin.params, strict=True):
             theirs.grad = None if ours.grad is None else ours.grad.clone()
-        training.optimizer.step()
-        twin.optimizer.step()
-        assert training.values() == twin.values()
+        training.steps_as(twin)
 
 
 @pytest.mark.gpu
@@ -282,9 +262,7 @@ def test_parameters_that_move_to_another_device(name, rng):
         for _ in range(2):
             training.give()
             twin = copy.deepcopy(training)
-            training.optimizer.step()
-            twin.optimizer.step()
-            assert training.values() == twin.values()
+            training.steps_as(twin)
 
 
 # ---- counts ----
@@ -410,9 +388,7 @@ def test_an_update_of_the_users_own(name, rng):
         for ours, theirs in zip(training.params, twin.params, strict=True):
             theirs.grad = ours.grad.clone()
             ours.grad = ours.grad * 0.5
-        training.optimizer.step()
-        twin.optimizer.step()
-        assert training.values() == twin.values()
+        training.steps_as(twin)
 
 
 @pytest.mark.gpu

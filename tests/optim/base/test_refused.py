@@ -26,9 +26,8 @@ def wrong_gradient(training):
 
 def wrong_state(training):
     """Give the state of the last parameter other sizes."""
-    state = training.optimizer.state[training.params[3]]
-    if state:
-        name = first_state(training.optimizer, training.params[3])
+    if training.optimizer.state[training.params[3]]:
+        state, name = first_state(training, 3)
         state[name] = lucid.ones(7, device=DEVICE)
     else:
         wrong_shape(training)
@@ -36,9 +35,9 @@ def wrong_state(training):
 
 def missing_state(training):
     """Take some of the state of the last parameter away."""
-    state = training.optimizer.state[training.params[3]]
-    if len(state) > 1:
-        del state[first_state(training.optimizer, training.params[3])]
+    if len(training.optimizer.state[training.params[3]]) > 1:
+        state, name = first_state(training, 3)
+        del state[name]
     else:
         wrong_shape(training)
 
@@ -67,6 +66,14 @@ REFUSED = {
 }
 
 
+def refuses(training, error, match=None):
+    """Fail unless a step raises this error, and changes neither values nor versions."""
+    before = training.values(), training.versions()
+    with pytest.raises(error, match=match):
+        training.optimizer.step()
+    assert (training.values(), training.versions()) == before
+
+
 @each_optimizer
 @pytest.mark.parametrize("steps", [0, 3])
 @pytest.mark.parametrize(("change", "error"), REFUSED.values(), ids=REFUSED)
@@ -75,10 +82,7 @@ def test_a_refused_step_changes_nothing(name, steps, change, error, rng):
     training = Training(name, rng, steps)
     training.give()
     change(training)
-    before, versions = training.values(), training.versions()
-    with pytest.raises(error):
-        training.optimizer.step()
-    assert (training.values(), training.versions()) == (before, versions)
+    refuses(training, error)
 
 
 def of_another_shape(value):
@@ -131,13 +135,10 @@ def test_state_on_another_device_is_refused(name, begin, end, rng):
     # some of it may have been made with the optimizer
     training.optimizer.load_state_dict(training.optimizer.state_dict())
     training.step()
-    state = first_state(training.optimizer, training.params[3])
+    _, state = first_state(training, 3)
     training.params[3].data = training.params[3].data.to(end)
     training.give()
-    before, versions = training.values(), training.versions()
-    with pytest.raises(DeviceError, match=f"of shape .5, 2. lies on {end}.*and its {state} on {begin}"):
-        training.optimizer.step()
-    assert (training.values(), training.versions()) == (before, versions)
+    refuses(training, DeviceError, f"of shape .5, 2. lies on {end}.*and its {state} on {begin}")
 
 
 @pytest.mark.gpu
@@ -175,7 +176,7 @@ def test_a_step_without_room_for_its_state_changes_nothing(name, rng, monkeypatc
     """State of all groups is made before any parameter is changed."""
     training = Training(name, rng, steps=0)
     training.give()
-    made, versions = Slot.made, training.versions()
+    made = Slot.made
 
     def scarce(slot, param, group, **more):
         if param is training.params[3]:
@@ -184,10 +185,7 @@ def test_a_step_without_room_for_its_state_changes_nothing(name, rng, monkeypatc
 
     monkeypatch.setattr(Slot, "made", scarce)
     training.optimizer.state.clear()
-    before = training.values()
-    with pytest.raises(MemoryError):
-        training.optimizer.step()
-    assert (training.values(), training.versions()) == (before, versions)
+    refuses(training, MemoryError)
 
 
 @each_optimizer

@@ -104,8 +104,7 @@ def result_of(call, module, place, new):
         kwargs[key] = replaced(kwargs[key], rest, new)
     else:
         args = replaced(args, place, new)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         result = at(module, path)(*args, **kwargs)
     if result is None:  # what it has written into
         result = next(iter([*args, *kwargs.values()]))

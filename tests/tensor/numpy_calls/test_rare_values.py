@@ -34,8 +34,7 @@ def calls(text):
 def outcome(call, **names):
     """Return the result of a call as an array of NumPy's, or the class of what it raises."""
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
             result = eval(call, names)
     except (TypeError, ValueError, ArithmeticError, IndexError) as error:
         return error

@@ -56,8 +56,7 @@ def test_every_parameter_of_every_rule_is_given(monkeypatch, rng):
 
 def evaluated(call, module, operands):
     """Return what a call gives, as a list of results."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         result = eval(call, {"np": module, **operands})
     return list(result) if isinstance(result, tuple | list) else [result]
 
@@ -364,8 +363,7 @@ def test_transforms_over_all_axes_have_their_norm(name, rng):
     """Without axes sizes and the norm count too."""
     a = rng.standard_normal((4, 6))
     for settings in ({"norm": "ortho"}, {"norm": "forward", "s": (3, 5)}):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's, of sizes without axes
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # NumPy's, of sizes without axes
             expected = getattr(np.fft, name)(a, **settings)
             given = getattr(np.fft, name)(lucid.tensor(a, requires_grad=True), **settings)
         np.testing.assert_allclose(given.numpy(force=True), expected, rtol=1e-12, atol=1e-12)

@@ -201,8 +201,7 @@ def test_slopes_by_the_first_argument():
 def test_slopes_of_orders_that_are_truncated(name, order):
     """The slope, and its own, are those of the order that SciPy computes with, the one without its fraction."""
     taken = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy's, of the truncation
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # SciPy's, of the truncation
         for each in (order, float(int(order))):
             x = lucid.tensor([0.3, 2.0], dtype=lucid.float64, requires_grad=True)
             (slope,) = lucid.autograd.grad(SPECIAL[name](each, x).sum(), x, create_graph=True)

@@ -50,8 +50,7 @@ def test_another_number_of_channels():
             nn.InstanceNorm1d(3, **settings)(x)
     with pytest.warns(UserWarning, match="expected 3 channels"):
         assert nn.InstanceNorm1d(3)(x).shape == (1, 2, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         nn.InstanceNorm1d(2)(x)
         nn.InstanceNorm1d(2)(x[0])
 

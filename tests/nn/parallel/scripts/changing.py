@@ -265,8 +265,7 @@ def inputs_that_are_parameters_are_put_together():
         return slope.square().sum() + loss_of(module, rank)
 
     smooth = DistributedDataParallel(model(nn.Tanh))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         penalty(smooth, RANK).backward()
     close(gradients(smooth), mean(model(nn.Tanh), penalty, range(SIZE)))
 

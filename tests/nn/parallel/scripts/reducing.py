@@ -409,8 +409,7 @@ def early_ends_can_raise():
 
 def grad_without_accumulation_is_said_once():
     wrapped = DistributedDataParallel(model())
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         with wrapped.no_sync():  # where nothing is to be put together
             lucid.autograd.grad(loss_of(wrapped, RANK), list(wrapped.parameters()))
         assert not said
