@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.gradients import (
     random_like,
     tensors_of,
 )
+from tests.pieces.children import python
 from tests.samples import all_samples, check_each
 
 SAMPLES = all_samples()
@@ -524,6 +524,7 @@ def declare_counted(self, *args, **kwargs):
 Primitive.__init__ = declare_counted
 spec.loader.exec_module(package)
 from tests.gradients import flat, gradient_of, numbers, outputs_and_gradients, random_like, tensors_of
+from tests.pieces.children import python
 from tests.samples import all_samples
 rng = np.random.default_rng(0)
 for sample in all_samples():
@@ -542,9 +543,7 @@ print(*sorted(set(PRIMITIVES) - used), sep="\\n")
 
 def test_every_primitive_is_exercised():
     """Each declared primitive runs in the forward, backward or double backward of some row of the table."""
-    run = subprocess.run(
-        [sys.executable, "-c", COUNT_PRIMITIVES], capture_output=True, text=True, check=False, timeout=300
-    )
+    run = python("-c", COUNT_PRIMITIVES)
     assert run.returncode == 0, run.stderr
     assert set(run.stdout.split()) == set(UNREACHED)
 

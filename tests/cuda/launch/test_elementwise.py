@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -17,6 +14,7 @@ from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.elementwise import Elementwise, overlap
 from lucid.errors import ShapeError
 from tests.pieces import function_of
+from tests.pieces.children import python
 
 pytestmark = pytest.mark.gpu
 
@@ -179,7 +177,7 @@ def test_arrays_that_cupy_made_before_lucid_looked():
         "import cupy, lucid; x = lucid.as_tensor(cupy.arange(3, dtype='f4')); x.add_(1).exp_().log_(); "
         "print([round(v) for v in x.tolist()])"
     )
-    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    child = python("-c", code)
     assert (child.returncode, child.stdout) == (0, "[1, 2, 3]\n"), child.stderr
 
 
