@@ -147,10 +147,8 @@ def test_what_was_built_is_not_compiled(compiled, build):
     assert compiled == [UNIT.name]
 
 
-def test_what_was_built_is_loaded_on_each_device(monkeypatch, build):
+def test_what_was_built_is_loaded_on_each_device(monkeypatch, build, two_devices):
     """Code is of the device on which it was loaded: another that runs the same archive loads it, too, once."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     build()
     loaded, load = [], driver.CudaDriver._module
     monkeypatch.setattr(

@@ -145,10 +145,8 @@ def test_emptying_the_cache_waits(events):
     assert lucid.cuda.memory_reserved() == before
 
 
-def test_a_stream_of_another_device(events):
+def test_a_stream_of_another_device(events, two_devices):
     """A stream of any device may read a tensor; its event belongs to its own."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     events.reached = True
     stream, before = lucid.cuda.Stream(1), lucid.cuda.memory_allocated(0)
     x = lucid.ones(1000, device="cuda:0")

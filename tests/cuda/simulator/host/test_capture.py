@@ -148,10 +148,8 @@ def test_an_event_that_is_recorded_again(cupy, increase, stream):
     assert x.tolist() == [2.0] * SIZE
 
 
-def test_a_branch_on_another_device(cupy, increase, stream):
+def test_a_branch_on_another_device(cupy, increase, stream, two_devices):
     """Its work is that device's, and a wait for the device covers it."""
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("needs two CUDA devices")
     with cupy.cuda.Device(1) as device:
         y, (other, third) = zeros(cupy), streams(cupy)
 
@@ -442,10 +440,8 @@ def test_the_null_stream_beside_a_blocking_one(cupy, increase, stream):
     assert y.tolist() == [1.0] * SIZE
 
 
-def test_the_null_stream_of_another_device(cupy, increase):
+def test_the_null_stream_of_another_device(cupy, increase, two_devices):
     """Beside a blocking stream that captures it goes on: it waits for streams of its own device alone."""
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("needs two CUDA devices")
     blocking = cupy.cuda.Stream()
     with cupy.cuda.Device(1) as device:
         x = zeros(cupy)
