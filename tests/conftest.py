@@ -123,6 +123,13 @@ def nothing_left_behind():
 
 
 @pytest.fixture
+def two_devices():
+    """Skip a test where there are fewer CUDA devices than two."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+
+
+@pytest.fixture
 def indices_are_read():
     """Switch the debug mode of CUDA devices on: the values of indices are looked at, as they are on the CPU."""
     before = lucid.cuda.is_debug()

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from benchmarks import host
+from tests.pieces.children import ROOT, python
 
-ROOT = Path(__file__).resolve().parents[2]
 GOALS = {
     "add, recorded": 2.0, "add, no grad": 3.0, "add_ in place, no grad": 3.0, "softmax": 2.5, "layer norm": 2.5,
     "sum": 2.5, "matmul": 2.5, "linear with bias": 2.5, "GPT block, forward": 1.5,
@@ -29,14 +25,8 @@ needs_peers = pytest.mark.skipif(
 
 def run(*arguments, **variables):
     """Run the command in an environment that asks for nothing that it needs."""
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks.host", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "LUCID_CUDA_SIMULATOR": "0", "OMP_NUM_THREADS": "2", **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    quiet = {"LUCID_CUDA_SIMULATOR": "0", "OMP_NUM_THREADS": "2", **variables}
+    return python("-m", "benchmarks.host", *arguments, settings={"cwd": ROOT}, **quiet)
 
 
 def test_names_are_unique_and_every_goal_has_its_row():

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from benchmarks import families, kernels
 from benchmarks.measure import Peer
+from tests.pieces.children import ROOT, python
 
-ROOT = Path(__file__).resolve().parents[2]
 every_family = pytest.mark.parametrize("family", families.FAMILIES, ids=lambda family: family.name)
 
 
@@ -42,14 +38,8 @@ def row(**fields):
 def test_without_a_device_nothing_runs_and_the_status_is_2(tmp_path):
     """A machine with no CUDA device: status 2, a reason on standard error, and no file that looks like a result."""
     target = tmp_path / "kernels.json"
-    child = subprocess.run(
-        [sys.executable, "-m", "benchmarks.kernels", "--json", str(target)],
-        cwd=ROOT,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "LUCID_CUDA_SIMULATOR": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    hidden = {"CUDA_VISIBLE_DEVICES": "-1", "LUCID_CUDA_SIMULATOR": "0"}
+    child = python("-m", "benchmarks.kernels", "--json", target, settings={"cwd": ROOT}, **hidden)
     assert child.returncode == kernels.NO_DEVICE == 2, child.stderr
     assert "nothing was run: CuPy" in child.stderr
     assert not target.exists()

@@ -6,7 +6,6 @@ stream is accepted only on its own device, hooks hear of every allocation. What 
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import types
 
@@ -17,7 +16,7 @@ from lucid.base import device as places
 from lucid.base import gpu
 from lucid.cuda import memory
 from lucid.cuda.simulator import runtime
-from tests.cuda.simulator.libraries.queued import Library
+from tests.cuda.simulator.libraries.queued import Library, handle_of
 
 
 class FakeCupy(types.ModuleType):
@@ -257,11 +256,7 @@ def cublas():
 @pytest.fixture
 def handle(cublas):
     """Make a handle of it with pointers of the host, on a stream of its own."""
-    made = ctypes.c_void_p()
-    assert cublas("cublasCreate_v2", ctypes.byref(made)) == 0
-    assert cublas("cublasSetStream_v2", made, ctypes.c_void_p(1234)) == 0
-    yield made
-    cublas("cublasDestroy_v2", made)
+    yield from handle_of(cublas, "cublas", "_v2")
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import os
 import pwd
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +21,7 @@ from lucid.cuda import cache
 from lucid.cuda.simulator import builder
 from lucid.errors import KernelError
 from tests.pieces import raising
+from tests.pieces.children import python
 
 STRANGER = 65534
 
@@ -354,8 +354,7 @@ assert ctypes.CDLL(str(path)).f() == 42
 
 def load(folder):
     """Build or find a library in a folder, and load it, in a process of its own: where it lay, and what was logged."""
-    environment = {**os.environ, "LUCID_CACHE_DIR": str(folder), "LUCID_CUDA_SIMULATOR": "0"}
-    ran = subprocess.run([sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, check=False)
+    ran = python("-c", LOADS, LUCID_CACHE_DIR=str(folder), LUCID_CUDA_SIMULATOR="0")
     assert ran.returncode == 0, ran.stderr
     return Path(ran.stdout.strip()), ran.stderr
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from importlib.util import find_spec
 
@@ -18,6 +15,7 @@ import pytest
 
 from benchmarks.measure import Peer
 from tests.cuda import counts
+from tests.pieces.children import python
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("cupy") is None, reason="counts simulated devices: needs CuPy")
 
@@ -55,14 +53,7 @@ def counted():
     """Return what steps ask of the simulated device, by model."""
     if find_spec("cupy") is None:
         pytest.skip("needs CuPy, which the simulated device is under")
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.cuda.counts"],
-        cwd=counts.ROOT,
-        env={**os.environ, "LUCID_CUDA_SIMULATOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    child = python("-m", "tests.cuda.counts", settings={"cwd": counts.ROOT}, LUCID_CUDA_SIMULATOR="1")
     assert child.returncode == 0, child.stderr
     return json.loads(child.stdout)
 

@@ -80,11 +80,18 @@ def scaled(unit=UNIT):
     np.testing.assert_array_equal(y.cpu().numpy(), 2.5 * np.arange(1000, dtype=np.float32))
 
 
-def build(folder, unit=UNIT, **more):
-    """Write an archive for the device with one unit."""
-    capability = str(gpu.cupy().cuda.Device().compute_capability)
-    image = kernels.driver()._compiler().compile(unit, f"sm_{capability}")
-    archive.write(folder / f"sm_{capability}.zip", [(unit, Image(**{**vars(image), **more}))])
+@pytest.fixture
+def build(compiled, monkeypatch, tmp_path):
+    """Return what writes an archive for the device with one unit, from which kernels are taken from then on."""
+
+    def write(unit=UNIT, **more):
+        capability = str(gpu.cupy().cuda.Device().compute_capability)
+        image = kernels.driver()._compiler().compile(unit, f"sm_{capability}")
+        archive.write(tmp_path / "built" / f"sm_{capability}.zip", [(unit, Image(**{**vars(image), **more}))])
+        compiled.clear()
+        monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+
+    return write
 
 
 def test_what_was_compiled_is_kept(compiled, caplog):
@@ -127,12 +134,10 @@ def test_a_full_disk_is_no_end(compiled, monkeypatch, caplog):
     assert "is not kept in the cache: [Errno 28] No space left on device" in caplog.text
 
 
-def test_what_was_built_is_not_compiled(compiled, monkeypatch, tmp_path):
+def test_what_was_built_is_not_compiled(compiled, build):
     """Neither the compiler nor the cache is asked for kernels that an archive holds; for others they are."""
     both = UNIT._replace(signatures={**UNIT.signatures, "scale<double>": "PPdq"})
-    build(tmp_path / "built", both)
-    compiled.clear()
-    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    build(both)
     scaled()
     assert compiled == []
     assert not [*cache.folder().glob("scale-*.cubin")]
@@ -142,12 +147,9 @@ def test_what_was_built_is_not_compiled(compiled, monkeypatch, tmp_path):
     assert compiled == [UNIT.name]
 
 
-def test_what_was_built_is_loaded_on_each_device(monkeypatch, tmp_path):
+def test_what_was_built_is_loaded_on_each_device(monkeypatch, build, two_devices):
     """Code is of the device on which it was loaded: another that runs the same archive loads it, too, once."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
-    build(tmp_path / "built")
-    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    build()
     loaded, load = [], driver.CudaDriver._module
     monkeypatch.setattr(
         kernels._make_driver, "_module", lambda self, image: loaded.append(self.device()) or load(self, image)
@@ -194,24 +196,23 @@ def test_ranks_that_start_together_compile_once(compiled, monkeypatch):
     assert compiled == [UNIT.name]
 
 
-def test_a_stale_archive_is_not_used(compiled, monkeypatch, tmp_path, caplog):
-    """Another text is compiled, and computes what it says."""
-    build(tmp_path / "built", UNIT._replace(source=TEXT.replace("a * x", "a + x")))
-    compiled.clear()
-    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
-    scaled()
-    assert compiled == [UNIT.name]
-    assert "was built from another text of scale.cu" in caplog.text
+STALE = {"unit": UNIT._replace(source=TEXT.replace("a * x", "a + x"))}
+NEWER = {"code": b"\x7fELF of tomorrow", "compiler": "99.1"}
 
 
-def test_code_that_the_driver_refuses(compiled, monkeypatch, tmp_path, caplog):
-    """As of a newer NVRTC: a warning names archive and version, and kernels are compiled instead."""
-    build(tmp_path / "built", code=b"\x7fELF of tomorrow", compiler="99.1")
-    compiled.clear()
-    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        pytest.param(STALE, "was built from another text of scale.cu", id="another text"),
+        pytest.param(NEWER, "is not loaded by this driver, which may be older than NVRTC 99.1", id="a newer NVRTC"),
+    ],
+)
+def test_an_archive_that_is_not_used(compiled, build, caplog, given, words):
+    """A warning says why, with what is to blame, and the kernels are compiled instead, and compute what they say."""
+    build(**given)
     scaled()
     assert compiled == [UNIT.name]
-    assert "is not loaded by this driver, which may be older than NVRTC 99.1" in caplog.text
+    assert words in caplog.text
 
 
 def test_kept_code_that_the_driver_refuses(monkeypatch):
@@ -222,13 +223,13 @@ def test_kept_code_that_the_driver_refuses(monkeypatch):
         scaled()
 
 
-def test_other_errors_of_the_driver_come_out(compiled, monkeypatch, tmp_path):
+def test_other_errors_of_the_driver_come_out(build, monkeypatch, tmp_path):
     """As of a device that is full or has failed before: they are no fault of the code, and stay what they are."""
 
     class DriverError(RuntimeError):
         status = 2
 
-    build(tmp_path / "built")
+    build()
     monkeypatch.setattr(kernels._make_driver, "_module", raising(DriverError("out of memory")))
     for folder in (str(tmp_path / "built"), "0"):
         monkeypatch.setenv("LUCID_BUILT_KERNELS", folder)
@@ -265,11 +266,9 @@ def test_without_a_compiler_of_ours_cupy_compiles(monkeypatch, caplog):
     assert "compiled one at a time, by CuPy: no NVRTC" in caplog.text
 
 
-def test_users_own_sources_are_never_taken_from_an_archive(compiled, monkeypatch, tmp_path):
+def test_users_own_sources_are_never_taken_from_an_archive(compiled, build, monkeypatch):
     """They may have the name of one of lucid's; CuPy compiles them, with its headers."""
-    build(tmp_path / "built")
-    compiled.clear()
-    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    build()
     monkeypatch.setattr(archive, "find", None)
     scaled(UNIT._replace(declared=False))
     assert compiled == []

@@ -19,11 +19,12 @@ class Events:
         self.streams = []
         self.reached = False
         self.waited = 0
+        self.before = lucid.cuda.memory_allocated()
 
 
 @pytest.fixture
 def events(monkeypatch):
-    """Let events be reached when the test says so."""
+    """Let events be reached when the test says so, or at its end: then all memory that it has taken is free."""
     lucid.cuda.empty_cache()
     told, kind, streams = Events(), gpu.cupy().cuda.Event, type(lucid.cuda.Stream().raw)
     record = streams.record
@@ -41,7 +42,7 @@ def events(monkeypatch):
     monkeypatch.setattr(kind, "synchronize", waiting)
     yield told
     told.reached = True
-    lucid.cuda.synchronize()
+    assert taken() == told.before
 
 
 def taken():
@@ -52,7 +53,7 @@ def taken():
 
 def test_memory_is_kept_until_the_stream_is_done(events):
     """What is freed while another stream reads it is in use until the end of what was queued there by then."""
-    stream, before = lucid.cuda.Stream(), lucid.cuda.memory_allocated()
+    stream = lucid.cuda.Stream()
     x = lucid.ones(1000, device="cuda")
     address, held = x.data_ptr(), lucid.cuda.memory_allocated()
     assert x.record_stream(stream) is None
@@ -65,7 +66,7 @@ def test_memory_is_kept_until_the_stream_is_done(events):
         # the event is recorded once, when nobody holds the memory any more
         assert (taken(), events.streams) == (held, [stream.cuda_stream])
     events.reached = True
-    assert taken() == before
+    assert taken() == events.before
     assert events.waited == 0
 
 
@@ -74,7 +75,7 @@ def test_memory_is_kept_until_the_stream_is_done(events):
 )
 def test_whatever_shares_the_memory_holds_it(share, events):
     """It is free when the last array is gone that shows a part of it, not when the tensor is."""
-    stream, before = lucid.cuda.Stream(), lucid.cuda.memory_allocated()
+    stream = lucid.cuda.Stream()
     x = lucid.ones(1000, device="cuda")
     view = share(x)
     x.record_stream(stream)
@@ -82,15 +83,13 @@ def test_whatever_shares_the_memory_holds_it(share, events):
     taken()
     assert events.streams == []
     del view
-    assert taken() > before
+    assert taken() > events.before
     assert events.streams == [stream.cuda_stream]
-    events.reached = True
-    assert taken() == before
 
 
 def test_a_graph_holds_what_it_has_saved(events):
     """A tensor that is saved for backward is in use until the graph is gone."""
-    stream, before = lucid.cuda.Stream(), lucid.cuda.memory_allocated()
+    stream = lucid.cuda.Stream()
     weight = lucid.ones(1000, device="cuda", requires_grad=True)
     x = lucid.ones(1000, device="cuda")
     y = (weight * x).sum()
@@ -101,14 +100,11 @@ def test_a_graph_holds_what_it_has_saved(events):
     y.backward()
     taken()
     assert events.streams.count(stream.cuda_stream) == 1
-    events.reached = True
-    del y, weight
-    assert taken() == before
 
 
 def test_several_streams(events):
     """Each stream is waited for, once, however often it was named; the next call of the method looks, too."""
-    streams, before = [lucid.cuda.Stream() for _ in range(2)], lucid.cuda.memory_allocated()
+    streams = [lucid.cuda.Stream() for _ in range(2)]
     x, y = lucid.ones(1000, device="cuda"), lucid.ones(1000, device="cuda")
     for stream in (*streams, *streams):
         x[5:].record_stream(stream)
@@ -116,15 +112,13 @@ def test_several_streams(events):
     y.record_stream(streams[0])
     assert events.streams == [stream.cuda_stream for stream in streams]
     del y
-    assert taken() > before
-    events.reached = True
-    assert taken() == before
+    assert taken() > events.before
 
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_one_of_several_streams_that_is_late(late, events, monkeypatch):
     """Memory that two streams read is kept until both are done, whichever is the last."""
-    streams, before = [lucid.cuda.Stream() for _ in range(2)], lucid.cuda.memory_allocated()
+    streams = [lucid.cuda.Stream() for _ in range(2)]
     x = lucid.ones(1000, device="cuda")
     for stream in streams:
         x.record_stream(stream)
@@ -137,9 +131,7 @@ def test_one_of_several_streams_that_is_late(late, events, monkeypatch):
         return events.reached or asked.index(event.ptr) != late
 
     monkeypatch.setattr(gpu.cupy().cuda.Event, "done", property(is_done))
-    assert taken() > before
-    events.reached = True
-    assert taken() == before
+    assert taken() > events.before
 
 
 def test_emptying_the_cache_waits(events):
@@ -153,10 +145,8 @@ def test_emptying_the_cache_waits(events):
     assert lucid.cuda.memory_reserved() == before
 
 
-def test_a_stream_of_another_device(events):
+def test_a_stream_of_another_device(events, two_devices):
     """A stream of any device may read a tensor; its event belongs to its own."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     events.reached = True
     stream, before = lucid.cuda.Stream(1), lucid.cuda.memory_allocated(0)
     x = lucid.ones(1000, device="cuda:0")
@@ -169,17 +159,16 @@ def test_a_stream_of_another_device(events):
 
 def test_threads(events):
     """Tensors are named and freed by several threads at once, and all memory comes back."""
-    stream, before = lucid.cuda.Stream(), lucid.cuda.memory_allocated()
+    stream = lucid.cuda.Stream()
 
     def work():
         for _ in range(50):
             lucid.ones(10, device="cuda").record_stream(stream)
 
     in_threads(*[work] * 4)
-    assert lucid.cuda.memory_allocated() > before
+    assert lucid.cuda.memory_allocated() > events.before
     events.reached = True
     taken()
-    assert taken() == before
 
 
 def test_what_is_no_stream_or_on_no_device():

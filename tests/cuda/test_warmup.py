@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -21,6 +19,7 @@ from lucid import nn
 from lucid.base.random.generator import get_rng_states
 from lucid.cuda.launch import kernels
 from lucid.errors import CaptureError, CudaUnavailableError, KernelError
+from tests.pieces.children import python
 
 
 class Net(nn.Module):
@@ -298,8 +297,7 @@ def warm_ups_of_a_new_process():
 @pytest.fixture(scope="module")
 def told():
     """Return what the new process printed: for each warm-up what was compiled ahead, what loaded, and launches."""
-    script = "from tests.cuda.test_warmup import warm_ups_of_a_new_process as run; run()"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    ran = python("-c", "from tests.cuda.test_warmup import warm_ups_of_a_new_process as run; run()")
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout.splitlines()[-1])
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+import lucid
+from tests.device import DEVICE
+
 A, B = np.array([[0.4], [2.5]]), np.array([0.7, 1.0, 3.0])
 PLACE = np.array([[0.3], [-2.0]])
 P = np.array([[0.2, 0.7, 0.5], [0.9, 0.05, 0.45]])
@@ -19,6 +22,12 @@ CORRELATED = np.linalg.cholesky(np.array([[1.0, 0.3, -0.2], [0.3, 1.0, 0.5], [-0
 ABOVE = np.array([0.25, 1.3, 4.0])
 INSIDE = np.array([0.1, 0.5, 0.85])
 COUNTS = np.array([0.0, 1.0, 4.0])
+
+
+def of(value, dtype=lucid.float64, **settings):
+    """Return a tensor on the device that is tested."""
+    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+
 
 # by name: what makes it of the module of distributions and its parameters, these, and values
 FAMILIES = {

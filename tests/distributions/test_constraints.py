@@ -9,12 +9,7 @@ import lucid
 from lucid.distributions import Distribution, constraints
 from lucid.errors import SettingError, ShapeError
 from tests.device import DEVICE
-
-
-def numbers(value):
-    """Return float64 numbers on the device under test."""
-    return lucid.tensor(np.array(value), dtype=lucid.float64, device=DEVICE)
-
+from tests.distributions.samples import of
 
 REAL, ABOVE, SHARES = constraints.real, constraints.positive, constraints.simplex
 # by row: the constraint, a value with a batch in which some events fit, and which
@@ -45,7 +40,7 @@ PIECES = {
 def test_events_of_pieces(row):
     """Pieces of one event are all in their sets, pieces that are events of their own one by one."""
     constraint, value, met = PIECES[row]
-    found = constraint.check(numbers(value))
+    found = constraint.check(of(value))
     assert found.shape == np.shape(value)[: np.ndim(value) - constraint.event_dim]
     assert found.tolist() == np.array(met, bool).tolist()
 
@@ -99,6 +94,6 @@ def test_bounds_of_a_subclass_are_named(constraint, words):
         def __init__(self, level):
             self._set(True, level=level)
 
-    OfOne(numbers(2.5))
+    OfOne(of(2.5))
     with pytest.raises(SettingError, match=f"OfOne: expected level {words}, got"):
-        OfOne(numbers(-1.0))
+        OfOne(of(-1.0))

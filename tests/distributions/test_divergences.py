@@ -13,52 +13,47 @@ from lucid import distributions as d
 from lucid.distributions import kl_divergence, register_kl
 from lucid.errors import ArgumentError, ShapeError
 from tests.device import DEVICE
-
-
-def n(value):
-    """Return a float64 tensor on the device under test."""
-    return lucid.tensor(value, dtype=lucid.float64, device=DEVICE)
-
+from tests.distributions.samples import of
 
 M = [[2.0, 0.3], [0.3, 1.0]]
 # Each pair has a p and a q of each class: p from the first, q from the second of both where they are one class.
 MAKERS = {
-    "Bernoulli": (lambda: d.Bernoulli(n(0.3)), lambda: d.Bernoulli(n(0.6))),
-    "Beta": (lambda: d.Beta(n(2.0), n(3.0)), lambda: d.Beta(n(1.5), n(1.2))),
-    "Binomial": (lambda: d.Binomial(4, n(0.3)), lambda: d.Binomial(6, n(0.5))),
-    "Categorical": (lambda: d.Categorical(n([0.2, 0.3, 0.5])), lambda: d.Categorical(n([0.4, 0.4, 0.2]))),
-    "Cauchy": (lambda: d.Cauchy(n(0.5), n(1.0)), lambda: d.Cauchy(n(-1.0), n(2.0))),
-    "ContinuousBernoulli": (lambda: d.ContinuousBernoulli(n(0.3)), lambda: d.ContinuousBernoulli(n(0.8))),
-    "Dirichlet": (lambda: d.Dirichlet(n([2.0, 3.0, 1.5])), lambda: d.Dirichlet(n([1.0, 2.0, 2.5]))),
-    "Exponential": (lambda: d.Exponential(n(1.5)), lambda: d.Exponential(n(0.7))),
-    "Gamma": (lambda: d.Gamma(n(2.5), n(1.2)), lambda: d.Gamma(n(1.5), n(0.7))),
-    "Geometric": (lambda: d.Geometric(n(0.4)), lambda: d.Geometric(n(0.7))),
-    "Gumbel": (lambda: d.Gumbel(n(0.5), n(1.0)), lambda: d.Gumbel(n(-0.3), n(2.0))),
-    "HalfCauchy": (lambda: d.HalfCauchy(n(1.0)), lambda: d.HalfCauchy(n(2.0))),
-    "HalfNormal": (lambda: d.HalfNormal(n(1.0)), lambda: d.HalfNormal(n(2.0))),
+    "Bernoulli": (lambda: d.Bernoulli(of(0.3)), lambda: d.Bernoulli(of(0.6))),
+    "Beta": (lambda: d.Beta(of(2.0), of(3.0)), lambda: d.Beta(of(1.5), of(1.2))),
+    "Binomial": (lambda: d.Binomial(4, of(0.3)), lambda: d.Binomial(6, of(0.5))),
+    "Categorical": (lambda: d.Categorical(of([0.2, 0.3, 0.5])), lambda: d.Categorical(of([0.4, 0.4, 0.2]))),
+    "Cauchy": (lambda: d.Cauchy(of(0.5), of(1.0)), lambda: d.Cauchy(of(-1.0), of(2.0))),
+    "ContinuousBernoulli": (lambda: d.ContinuousBernoulli(of(0.3)), lambda: d.ContinuousBernoulli(of(0.8))),
+    "Dirichlet": (lambda: d.Dirichlet(of([2.0, 3.0, 1.5])), lambda: d.Dirichlet(of([1.0, 2.0, 2.5]))),
+    "Exponential": (lambda: d.Exponential(of(1.5)), lambda: d.Exponential(of(0.7))),
+    "Gamma": (lambda: d.Gamma(of(2.5), of(1.2)), lambda: d.Gamma(of(1.5), of(0.7))),
+    "Geometric": (lambda: d.Geometric(of(0.4)), lambda: d.Geometric(of(0.7))),
+    "Gumbel": (lambda: d.Gumbel(of(0.5), of(1.0)), lambda: d.Gumbel(of(-0.3), of(2.0))),
+    "HalfCauchy": (lambda: d.HalfCauchy(of(1.0)), lambda: d.HalfCauchy(of(2.0))),
+    "HalfNormal": (lambda: d.HalfNormal(of(1.0)), lambda: d.HalfNormal(of(2.0))),
     "Independent": (
-        lambda: d.Independent(d.Normal(n([0.0, 1.0]), n(1.0)), 1),
-        lambda: d.Independent(d.Normal(n([0.5, 1.5]), n(2.0)), 1),
+        lambda: d.Independent(d.Normal(of([0.0, 1.0]), of(1.0)), 1),
+        lambda: d.Independent(d.Normal(of([0.5, 1.5]), of(2.0)), 1),
     ),
-    "Laplace": (lambda: d.Laplace(n(0.5), n(1.0)), lambda: d.Laplace(n(-0.3), n(2.0))),
+    "Laplace": (lambda: d.Laplace(of(0.5), of(1.0)), lambda: d.Laplace(of(-0.3), of(2.0))),
     "LowRankMultivariateNormal": (
-        lambda: d.LowRankMultivariateNormal(n([0.0, 1.0]), n([[1.0], [0.5]]), n([1.0, 0.5])),
-        lambda: d.LowRankMultivariateNormal(n([0.5, 0.0]), n([[0.3], [1.5]]), n([1.5, 1.0])),
+        lambda: d.LowRankMultivariateNormal(of([0.0, 1.0]), of([[1.0], [0.5]]), of([1.0, 0.5])),
+        lambda: d.LowRankMultivariateNormal(of([0.5, 0.0]), of([[0.3], [1.5]]), of([1.5, 1.0])),
     ),
     "MultivariateNormal": (
-        lambda: d.MultivariateNormal(n([0.0, 1.0]), n(M)),
-        lambda: d.MultivariateNormal(n([0.5, 0.0]), 2 * n(M)),
+        lambda: d.MultivariateNormal(of([0.0, 1.0]), of(M)),
+        lambda: d.MultivariateNormal(of([0.5, 0.0]), 2 * of(M)),
     ),
-    "Normal": (lambda: d.Normal(n(0.5), n(1.0)), lambda: d.Normal(n(-0.3), n(2.0))),
+    "Normal": (lambda: d.Normal(of(0.5), of(1.0)), lambda: d.Normal(of(-0.3), of(2.0))),
     "OneHotCategorical": (
-        lambda: d.OneHotCategorical(n([0.2, 0.3, 0.5])),
-        lambda: d.OneHotCategorical(n([0.4, 0.4, 0.2])),
+        lambda: d.OneHotCategorical(of([0.2, 0.3, 0.5])),
+        lambda: d.OneHotCategorical(of([0.4, 0.4, 0.2])),
     ),
-    "Pareto": (lambda: d.Pareto(n(0.8), n(5.0)), lambda: d.Pareto(n(0.5), n(2.0))),
-    "Poisson": (lambda: d.Poisson(n(2.0)), lambda: d.Poisson(n(3.0))),
-    "TransformedDistribution": (lambda: d.LogNormal(n(0.5), n(1.0)), lambda: d.LogNormal(n(-0.3), n(2.0))),
-    "Uniform": (lambda: d.Uniform(n(0.6), n(0.9)), lambda: d.Uniform(n(-0.5), n(1.5))),
-    "ExponentialFamily": (lambda: d.Wishart(n(3.5), n(M)), lambda: d.Wishart(n(5.0), 2 * n(M))),
+    "Pareto": (lambda: d.Pareto(of(0.8), of(5.0)), lambda: d.Pareto(of(0.5), of(2.0))),
+    "Poisson": (lambda: d.Poisson(of(2.0)), lambda: d.Poisson(of(3.0))),
+    "TransformedDistribution": (lambda: d.LogNormal(of(0.5), of(1.0)), lambda: d.LogNormal(of(-0.3), of(2.0))),
+    "Uniform": (lambda: d.Uniform(of(0.6), of(0.9)), lambda: d.Uniform(of(-0.5), of(1.5))),
+    "ExponentialFamily": (lambda: d.Wishart(of(3.5), of(M)), lambda: d.Wishart(of(5.0), 2 * of(M))),
 }
 PAIRS = sorted({(p.__name__, q.__name__) for p, q in d.kl._KL_REGISTRY if p.__module__.startswith("lucid")})
 MANY = 60_000
@@ -123,7 +118,7 @@ SCALED = [
 def test_the_unit_does_not_count(first, second, unit):
     """In float32 the divergence of numbers in any unit is that of float64 in unit 1, and none from itself."""
     one, other = (0.25, 1.5), (-0.5, 2.0)
-    wanted = d.kl_divergence(first(*map(n, one)), second(*map(n, other))).item()
+    wanted = d.kl_divergence(first(*map(of, one)), second(*map(of, other))).item()
     p, q = (
         kind(*(lucid.tensor(unit * value, dtype=lucid.float32, device=DEVICE) for value in values))
         for kind, values in ((first, one), (second, other))
@@ -169,7 +164,7 @@ def test_rates_far_apart():
             found.append(d.kl_divergence(p, q).item())
         assert found[0] == pytest.approx(found[1], rel=1e-6)
     # rate * log(rate / other) - rate
-    assert d.kl_divergence(d.Poisson(n(1e10)), d.Poisson(n(1e-10))).item() == pytest.approx(
+    assert d.kl_divergence(d.Poisson(of(1e10)), d.Poisson(of(1e-10))).item() == pytest.approx(
         1e10 * math.log(1e20) - 1e10
     )
 
@@ -177,16 +172,16 @@ def test_rates_far_apart():
 def test_near_cauchys_have_digits_and_second_derivatives():
     """Of nearly the same place and scale: the divergence is a half of Fisher's information, times a square."""
     away = 1e-4
-    value = d.kl_divergence(d.Cauchy(n(0.0), 1.0), d.Cauchy(n(away), 1.0 + away))
+    value = d.kl_divergence(d.Cauchy(of(0.0), 1.0), d.Cauchy(of(away), 1.0 + away))
     # both have the information 1 / (2 * scale**2)
     assert value.item() == pytest.approx(0.5 * away**2, rel=2e-4)
     narrow = [lucid.tensor([0.0, 1.0 + k * 2.0**-10], dtype=lucid.float32, device=DEVICE) for k in (0, 1)]
     near = d.kl_divergence(*(d.Cauchy(*each.unbind()) for each in narrow)).item()
     assert near == pytest.approx(2.0**-22, rel=2e-3)
-    parameters = tuple(n(each).requires_grad_() for each in (0.5, 2.0))
+    parameters = tuple(of(each).requires_grad_() for each in (0.5, 2.0))
 
     def divergence(loc, scale):
-        return d.kl_divergence(d.Cauchy(loc, scale), d.Cauchy(n(0.5), 2.0))
+        return d.kl_divergence(d.Cauchy(loc, scale), d.Cauchy(of(0.5), 2.0))
 
     assert lucid.autograd.gradcheck(divergence, parameters)
     assert lucid.autograd.gradgradcheck(divergence, parameters)
@@ -194,14 +189,14 @@ def test_near_cauchys_have_digits_and_second_derivatives():
 
 def test_transforms_that_change_dimensions():
     """The divergence of each of a batch is its base's, with events that gain or lose dimensions by the transforms."""
-    away = n([1.0, 2.0, 3.0])
+    away = of([1.0, 2.0, 3.0])
     for transform, size in (
         (d.ReshapeTransform((4,), (2, 2)), (4,)),
         (d.ReshapeTransform((2, 2), (4,)), (2, 2)),
         (d.CorrCholeskyTransform(), (3,)),
     ):
         wide = away.reshape(3, *(1 for _ in size)).expand(3, *size)
-        p, q = (d.TransformedDistribution(d.Normal(at, n(1.0)), transform) for at in (wide * 0, wide))
+        p, q = (d.TransformedDistribution(d.Normal(at, of(1.0)), transform) for at in (wide * 0, wide))
         expected = 0.5 * np.prod(size) * np.array([1.0, 4.0, 9.0])
         np.testing.assert_allclose(kl_divergence(p, q).tolist(), expected, rtol=1e-12)
 
@@ -210,23 +205,23 @@ def test_what_no_parameter_requires_is_on_no_graph():
     """Entropy and divergence by a normaliser require grad if a parameter does, and are numbers in each grad mode."""
 
     def both(df):
-        p, q = (d.Wishart(count, n(M)) for count in (df, n(4.0)))
-        return kl_divergence(p, q), d.ExponentialFamily.entropy(d.Gamma(df, n(1.0)))
+        p, q = (d.Wishart(count, of(M)) for count in (df, of(4.0)))
+        return kl_divergence(p, q), d.ExponentialFamily.entropy(d.Gamma(df, of(1.0)))
 
-    expected = [value.item() for value in both(n(3.0))]
-    assert not any(value.requires_grad for value in both(n(3.0)))
-    assert all(value.requires_grad for value in both(n(3.0).requires_grad_()))
+    expected = [value.item() for value in both(of(3.0))]
+    assert not any(value.requires_grad for value in both(of(3.0)))
+    assert all(value.requires_grad for value in both(of(3.0).requires_grad_()))
     for mode in (lucid.no_grad, lucid.inference_mode):
         with mode():
-            for df in (n(3.0), n(3.0).requires_grad_()):
+            for df in (of(3.0), of(3.0).requires_grad_()):
                 found = both(df)
                 assert [value.item() for value in found] == expected
                 assert not any(value.requires_grad for value in found)
     step = 1e-4
     for which in (0, 1):
-        slope = lucid.func.grad(lambda df, which=which: both(df)[which])(n(3.0))
+        slope = lucid.func.grad(lambda df, which=which: both(df)[which])(of(3.0))
         assert not slope.requires_grad
-        above, below = both(n(3.0 + step))[which].item(), both(n(3.0 - step))[which].item()
+        above, below = both(of(3.0 + step))[which].item(), both(of(3.0 - step))[which].item()
         assert slope.item() == pytest.approx((above - below) / (2 * step), rel=1e-6)
 
 
@@ -246,7 +241,7 @@ def test_an_exponential_family_follows_from_its_normaliser(name):
     if name == "Gamma":
         grads = []
         for entropy in (d.ExponentialFamily.entropy, d.Gamma.entropy):
-            a, b = n(2.5).requires_grad_(), n(1.2).requires_grad_()
+            a, b = of(2.5).requires_grad_(), of(1.2).requires_grad_()
             entropy(d.Gamma(a, b)).backward()
             grads.append([a.grad.item(), b.grad.item()])
         np.testing.assert_allclose(*grads, rtol=1e-8)
@@ -254,10 +249,10 @@ def test_an_exponential_family_follows_from_its_normaliser(name):
 
 def test_binomials_of_several_counts():
     """With more trials q can draw what p does, with fewer not; and the value is the sum over all counts."""
-    p, q = d.Binomial(n([2.0, 4.0, 5.0]), n(0.3)), d.Binomial(n([4.0, 4.0, 3.0]), n(0.6))
+    p, q = d.Binomial(of([2.0, 4.0, 5.0]), of(0.3)), d.Binomial(of([4.0, 4.0, 3.0]), of(0.6))
     found = kl_divergence(p, q).tolist()
     for i, (few, many) in enumerate(((2, 4), (4, 4))):
-        one, two = d.Binomial(few, n(0.3)), d.Binomial(many, n(0.6))
+        one, two = d.Binomial(few, of(0.3)), d.Binomial(many, of(0.6))
         logs = one.log_prob(one.enumerate_support())
         expected = (logs.exp() * (logs - two.log_prob(one.enumerate_support()))).sum().item()
         assert found[i] == pytest.approx(expected, rel=1e-9)
@@ -300,20 +295,22 @@ def test_chances_that_underflow():
 
 def test_sure_binomials_beside_those_of_more_trials():
     """An element of as many trials has a slope where another one has more, and is infinite with one more sure trial."""
-    q = n([1.0, 0.5]).requires_grad_()
-    kl_divergence(d.Binomial(n([2.0, 2.0]), n([1.0, 0.5])), d.Binomial(n([2.0, 3.0]), q)).sum().backward()
+    q = of([1.0, 0.5]).requires_grad_()
+    kl_divergence(d.Binomial(of([2.0, 2.0]), of([1.0, 0.5])), d.Binomial(of([2.0, 3.0]), q)).sum().backward()
     assert q.grad.isfinite().all()
     assert q.grad[1].item() == pytest.approx(2.0)  # -(1 / 0.5) + 2 / 0.5, of one win and two losses
-    sure = d.Binomial(n([3.0, 3.0]), n([1.0, 1.0]))
-    assert kl_divergence(d.Binomial(n([2.0, 2.0]), n([1.0, 0.5])), sure).tolist() == [math.inf, math.inf]
+    sure = d.Binomial(of([3.0, 3.0]), of([1.0, 1.0]))
+    assert kl_divergence(d.Binomial(of([2.0, 2.0]), of([1.0, 0.5])), sure).tolist() == [math.inf, math.inf]
 
 
 def test_the_curvature_of_laplaces_numbers_at_one_place():
     """The divergence is smooth where the places are the same: it is there what it is beside."""
 
     def slopes(at):
-        p, q = (n(value).requires_grad_() for value in (at, 0.0))
-        (first,) = lucid.autograd.grad(kl_divergence(d.Laplace(p, n(2.0)), d.Laplace(q, n(3.0))), p, create_graph=True)
+        p, q = (of(value).requires_grad_() for value in (at, 0.0))
+        (first,) = lucid.autograd.grad(
+            kl_divergence(d.Laplace(p, of(2.0)), d.Laplace(q, of(3.0))), p, create_graph=True
+        )
         return [first.item(), *(each.item() for each in lucid.autograd.grad(first, (p, q)))]
 
     for at in (0.0, 1e-9, -1e-9):
@@ -334,31 +331,31 @@ def test_draws_of_other_sizes_have_none():
 
 def test_transforms_with_slopes_of_their_own():
     """The divergence of the bases has no slope by a transform: it is taken where p and q share what requires grad."""
-    loc, other = (n(0.0).requires_grad_() for _ in range(2))
+    loc, other = (of(0.0).requires_grad_() for _ in range(2))
 
     def moved(mean, loc):
-        return d.TransformedDistribution(d.Normal(n(mean), n(1.0)), d.AffineTransform(loc, n(2.0)))
+        return d.TransformedDistribution(d.Normal(of(mean), of(1.0)), d.AffineTransform(loc, of(2.0)))
 
     assert kl_divergence(moved(0.0, loc), moved(1.0, loc)).item() == 0.5
     with pytest.raises(NotImplementedError, match="share the tensors that require grad"):
         kl_divergence(moved(0.0, loc), moved(1.0, other))
-    a, b, c = (n(value).requires_grad_() for value in (2.0, 2.0, 3.0))
+    a, b, c = (of(value).requires_grad_() for value in (2.0, 2.0, 3.0))
     with pytest.raises(NotImplementedError, match="share the tensors that require grad"):
-        kl_divergence(d.Kumaraswamy(a, b), d.Kumaraswamy(n(2.0), c))
+        kl_divergence(d.Kumaraswamy(a, b), d.Kumaraswamy(of(2.0), c))
     with lucid.no_grad():
         assert kl_divergence(moved(0.0, loc), moved(1.0, other)).item() == 0.5
 
 
 def test_transforms_that_bring_values_together():
     """Absolute values of two distributions may be one distribution: what is not bijective is refused."""
-    p, q = (d.TransformedDistribution(d.Normal(n(mean), n(1.0)), d.AbsTransform()) for mean in (1.0, -1.0))
+    p, q = (d.TransformedDistribution(d.Normal(of(mean), of(1.0)), d.AbsTransform()) for mean in (1.0, -1.0))
     with pytest.raises(NotImplementedError, match="have to be bijective"):
         kl_divergence(p, q)
 
 
 def test_counts_that_cannot_be():
     """Where p expects no events its divergence is what q expects; q of none has none of what p draws."""
-    found = kl_divergence(d.Poisson(n([0.0, 1.0, 0.0])), d.Poisson(n([2.0, 0.0, 0.0]))).tolist()
+    found = kl_divergence(d.Poisson(of([0.0, 1.0, 0.0])), d.Poisson(of([2.0, 0.0, 0.0]))).tolist()
     assert found[:2] == [2.0, math.inf]
 
 
@@ -368,19 +365,19 @@ def test_the_nearest_classes_are_taken():
     class Mine(d.Normal):
         pass
 
-    assert kl_divergence(Mine(n(0.0), 1.0), d.Normal(n(1.0), 1.0)).item() == 0.5
+    assert kl_divergence(Mine(of(0.0), 1.0), d.Normal(of(1.0), 1.0)).item() == 0.5
     before = dict(d.kl._KL_REGISTRY)
     try:
-        register_kl(Mine, d.Normal)(lambda p, q: n(7.0))
-        assert kl_divergence(Mine(n(0.0), 1.0), d.Normal(n(1.0), 1.0)).item() == 7
-        assert kl_divergence(d.Normal(n(0.0), 1.0), Mine(n(1.0), 1.0)).item() == 0.5
-        register_kl(d.Normal, Mine)(lambda p, q: n(8.0))
+        register_kl(Mine, d.Normal)(lambda p, q: of(7.0))
+        assert kl_divergence(Mine(of(0.0), 1.0), d.Normal(of(1.0), 1.0)).item() == 7
+        assert kl_divergence(d.Normal(of(0.0), 1.0), Mine(of(1.0), 1.0)).item() == 0.5
+        register_kl(d.Normal, Mine)(lambda p, q: of(8.0))
         with pytest.warns(RuntimeWarning, match=r"fit \(Mine, Normal\) and \(Normal, Mine\)"):
-            assert kl_divergence(Mine(n(0.0), 1.0), Mine(n(1.0), 1.0)).item() == 7
+            assert kl_divergence(Mine(of(0.0), 1.0), Mine(of(1.0), 1.0)).item() == 7
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            register_kl(Mine, Mine)(lambda p, q: n(9.0))
-            assert kl_divergence(Mine(n(0.0), 1.0), Mine(n(1.0), 1.0)).item() == 9
+            register_kl(Mine, Mine)(lambda p, q: of(9.0))
+            assert kl_divergence(Mine(of(0.0), 1.0), Mine(of(1.0), 1.0)).item() == 9
     finally:
         d.kl._KL_REGISTRY.clear()
         d.kl._KL_REGISTRY.update(before)
@@ -394,17 +391,17 @@ def test_what_reaches_beyond_a_bound(name):
     """Of uniform numbers it is infinite where these pass one bound of q's draws, whichever, and finite up to both."""
     q, (low, high) = MAKERS[name][1](), BOUNDS[name]
     top = min(high, low + 3)
-    assert math.isfinite(kl_divergence(d.Uniform(n(low), n(top)), q).item())
-    assert kl_divergence(d.Uniform(n(low - 0.5), n(top)), q).item() == math.inf
+    assert math.isfinite(kl_divergence(d.Uniform(of(low), of(top)), q).item())
+    assert kl_divergence(d.Uniform(of(low - 0.5), of(top)), q).item() == math.inf
     if top == high:
-        assert kl_divergence(d.Uniform(n(low), n(high + 0.5)), q).item() == math.inf
+        assert kl_divergence(d.Uniform(of(low), of(high + 0.5)), q).item() == math.inf
 
 
 @pytest.mark.parametrize("name", ["Exponential", "Normal", "Gamma"])
 def test_where_moments_are_infinite(name):
     """A Pareto whose mean or variance is infinite is infinitely far, and has no part in the gradients of the others."""
     alpha, order = [3.5, 2.0, 1.5, 1.0, 0.5], 2 if name == "Normal" else 1
-    given = [n(each).requires_grad_() for each in ([1.2, 0.3, 1.0, 2.0, 0.7], alpha, [0.5, 3.0, 1.0, 2.0, 1.5])]
+    given = [of(each).requires_grad_() for each in ([1.2, 0.3, 1.0, 2.0, 0.7], alpha, [0.5, 3.0, 1.0, 2.0, 1.5])]
 
     def divergence(scale, alpha, rate):
         q = d.Exponential(rate) if name == "Exponential" else getattr(d, name)(rate + 0.5, rate)

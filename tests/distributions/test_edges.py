@@ -12,12 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.autograd import gradcheck, gradgradcheck
 from tests.device import DEVICE
-from tests.distributions.samples import FAMILIES
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+from tests.distributions.samples import FAMILIES, of
 
 
 @pytest.mark.parametrize("alpha", [29.0, 31.0, 1e3, 1e5, 1e7, 1e9, 1e12, 1e15])

@@ -12,11 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.autograd import gradcheck, gradgradcheck
 from tests.device import DEVICE
-
-
-def of(value, **settings):
-    """Return a tensor of float64 on the device that is tested."""
-    return lucid.tensor(value, dtype=lucid.float64, device=DEVICE, **settings)
+from tests.distributions.samples import of
 
 
 def bends(quantile, at):
@@ -34,33 +30,28 @@ def twice(draws, parameter):
     return slope.detach().cpu().numpy(), bend.cpu().numpy()
 
 
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.5, 40.0])
-def test_second_derivatives_of_gamma_draws(alpha):
-    """A draw bends with its concentration as the quantile of its share does."""
-    lucid.manual_seed(1)
-    a = of(np.full(60, alpha), requires_grad=True)
-    draws = d.Gamma(a, 1.0).rsample()
-    z = draws.detach().cpu().numpy()
-    share = special.gammainc(alpha, z)
-    known = (share > 1e-2) & (share < 1 - 1e-2)
-    first, second = bends(lambda at: special.gammaincinv(at, share), alpha)
-    slope, bend = twice(draws, a)
-    np.testing.assert_allclose(slope[known], (2 * z * first)[known], rtol=1e-5)
-    size = (2 * first**2 + abs(2 * z * second))[known]
-    np.testing.assert_allclose(bend[known] / size, ((2 * first**2 + 2 * z * second)[known]) / size, atol=1e-4)
+# by family: the share below a value of its parameters, and the value of a share
+SHARES = {"Gamma": (special.gammainc, special.gammaincinv), "Beta": (special.betainc, special.betaincinv)}
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.4, 0.7), (1.0, 1.0), (1.5, 2.0), (12.0, 30.0)])
-def test_second_derivatives_of_beta_draws(a, b):
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        *(("Gamma", (alpha,)) for alpha in (0.3, 1.0, 2.5, 40.0)),
+        *(("Beta", both) for both in ((0.4, 0.7), (1.0, 1.0), (1.5, 2.0), (12.0, 30.0))),
+    ],
+)
+def test_second_derivatives_of_draws(kind, parameters):
     """A draw bends with its first concentration as the quantile of its share does."""
+    (at, *others), (share_of, quantile) = parameters, SHARES[kind]
     lucid.manual_seed(4)
-    first_of = of(np.full(60, a), requires_grad=True)
-    draws = d.Beta(first_of, b).rsample()
+    a = of(np.full(60, at), requires_grad=True)
+    draws = getattr(d, kind)(a, *(others or [1.0])).rsample()
     x = draws.detach().cpu().numpy()
-    share = special.betainc(a, b, x)
+    share = share_of(at, *others, x)
     known = (share > 1e-2) & (share < 1 - 1e-2)
-    first, second = bends(lambda at: special.betaincinv(at, b, share), a)
-    slope, bend = twice(draws, first_of)
+    first, second = bends(lambda at: quantile(at, *others, share), at)
+    slope, bend = twice(draws, a)
     np.testing.assert_allclose(slope[known], (2 * x * first)[known], rtol=1e-5)
     size = (2 * first**2 + abs(2 * x * second))[known]
     np.testing.assert_allclose(bend[known] / size, ((2 * first**2 + 2 * x * second)[known]) / size, atol=1e-4)

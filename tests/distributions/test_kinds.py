@@ -12,11 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from tests.device import DEVICE
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+from tests.distributions.samples import of
 
 
 def whole(value, dtype=lucid.int64):

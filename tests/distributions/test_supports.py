@@ -11,13 +11,7 @@ from scipy import special, stats
 import lucid
 from lucid import distributions as d
 from lucid.errors import SettingError, ShapeError
-from tests.device import DEVICE
-
-
-def of(value, dtype=lucid.float64):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE)
-
+from tests.distributions.samples import of
 
 # a family, its parameters, a value of the support, and one out of it
 OUTSIDE = {

@@ -11,7 +11,7 @@ from scipy import special, stats
 import lucid
 from lucid import distributions as d
 from lucid.autograd import gradcheck, gradgradcheck
-from tests.device import DEVICE
+from tests.distributions.samples import of
 
 shares_asked = np.array([1e-300, 1e-80, 1e-20, 1e-12, 1e-5, 0.01, 0.2, 0.3, 0.5, 0.55, 0.8, 0.999])
 BELOW = np.array([-1e20, -300.0, -37.0, -20.0, -6.0, -1.0, -0.1, 0.0, 0.3, 2.0, 30.0])
@@ -36,11 +36,6 @@ TAILS = {
         ABOVE,
     ),
 }
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
 
 
 @pytest.mark.parametrize(("dtype", "rtol", "least"), [(lucid.float32, 1e-5, 1e-30), (lucid.float64, 2e-12, 0.0)])

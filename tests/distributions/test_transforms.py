@@ -27,11 +27,7 @@ from lucid.distributions import (
 )
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from tests.device import DEVICE
-
-
-def numbers(value):
-    """Return float64 numbers on the device under test."""
-    return lucid.tensor(np.array(value), dtype=lucid.float64, device=DEVICE)
+from tests.distributions.samples import of
 
 
 @pytest.mark.parametrize("count", [-1, 0.5, "a"])
@@ -49,8 +45,8 @@ def test_numbers_of_dimensions(count):
 
 
 SIMPLE = {
-    "affine": lambda: AffineTransform(numbers(0.5), numbers([2.0, -0.5, 1.5])),
-    "affine of events": lambda: AffineTransform(0.5, numbers([2.0, -0.5, 1.5]), event_dim=1),
+    "affine": lambda: AffineTransform(of(0.5), of([2.0, -0.5, 1.5])),
+    "affine of events": lambda: AffineTransform(0.5, of([2.0, -0.5, 1.5]), event_dim=1),
     "cat": lambda: distributions.CatTransform([ExpTransform(), AffineTransform(1.0, 3.0)], dim=-1, lengths=[1, 2]),
     "chain": lambda: ComposeTransform([AffineTransform(0.0, 0.5), SigmoidTransform(), AffineTransform(-1.0, 3.0)]),
     "chain to shares": lambda: ComposeTransform([AffineTransform(0.0, 0.5), distributions.StickBreakingTransform()]),
@@ -66,11 +62,11 @@ SIMPLE = {
         ]
     ),
     "correlations": distributions.CorrCholeskyTransform,
-    "distribution": lambda: distributions.CumulativeDistributionTransform(distributions.Gumbel(numbers(0.1), 2.0)),
+    "distribution": lambda: distributions.CumulativeDistributionTransform(distributions.Gumbel(of(0.1), 2.0)),
     "exp": ExpTransform,
     "independent": lambda: distributions.IndependentTransform(ExpTransform(), 1),
     "inverse": lambda: ComposeTransform([ExpTransform(), distributions.SoftplusTransform().inv]),
-    "power": lambda: ComposeTransform([ExpTransform(), distributions.PowerTransform(numbers([2.0, -0.5, 1.5]))]),
+    "power": lambda: ComposeTransform([ExpTransform(), distributions.PowerTransform(of([2.0, -0.5, 1.5]))]),
     "reshape": lambda: distributions.ReshapeTransform((3,), (3, 1)),
     "sigmoid": SigmoidTransform,
     "softplus": distributions.SoftplusTransform,
@@ -85,7 +81,7 @@ SIMPLE = {
 def test_inverse_and_determinant(row, cache_size, rng):
     """What a transform gives leads back, and its determinant is that of the derivative, with or without a cache."""
     transform = SIMPLE[row]().with_cache(cache_size)
-    x = numbers(rng.normal(size=3))
+    x = of(rng.normal(size=3))
     y = transform(x)
     assert transform.codomain.check(y).all()
     np.testing.assert_allclose(transform.inv(y).cpu().numpy(), x.cpu().numpy(), rtol=1e-8)
@@ -111,7 +107,7 @@ def test_inverse_and_determinant(row, cache_size, rng):
 def test_a_batch_is_made_of_events(row, rng):
     """Of several events a transform and its determinant give what they give of each by itself."""
     transform = SIMPLE[row]()
-    x = numbers(rng.normal(size=(2, 4, 3)))
+    x = of(rng.normal(size=(2, 4, 3)))
     y = transform(x)
     found = transform.log_abs_det_jacobian(x, y)
     for place in np.ndindex(2, 4):
@@ -156,7 +152,7 @@ def test_pieces_that_change_their_size(row, rng):
         pieces = [shares(piece) for piece in np.moveaxis(array, dim, 0)]
         wanted = np.stack([y for y, _ in pieces], dim)
         logs = pieces[0][1] + pieces[1][1] if dim < 0 else np.stack([log for _, log in pieces])
-    x = numbers(array)
+    x = of(array)
     y = transform(x)
     np.testing.assert_allclose(y.cpu().numpy(), wanted, rtol=1e-12)
     np.testing.assert_allclose(transform.inv(y).cpu().numpy(), array, rtol=1e-9)
@@ -164,7 +160,7 @@ def test_pieces_that_change_their_size(row, rng):
     np.testing.assert_allclose(transform.log_abs_det_jacobian(x, y).cpu().numpy(), logs, rtol=1e-10)
     assert logs.shape == shape[: len(shape) - transform.domain.event_dim]
     if dim < 0:
-        normal = distributions.Normal(numbers(np.zeros(shape)), 1.0)
+        normal = distributions.Normal(of(np.zeros(shape)), 1.0)
         found = TransformedDistribution(normal, transform)
         assert found.event_shape == y.shape[y.dim() - transform.codomain.event_dim :]
         assert transform.codomain.check(found.sample()).all()
@@ -179,7 +175,7 @@ def test_pieces_lead_to_their_constraints(rng):
         (constraints.stack([constraints.simplex] * 2, -2), (4, 2, 3)),
     ):
         transform = biject_to(constraint)
-        y = transform(numbers(rng.normal(size=shape)))
+        y = transform(of(rng.normal(size=shape)))
         assert constraint.check(y).tolist() == [True] * 4
         assert transform.log_abs_det_jacobian(transform.inv(y), y).shape == (4,)
     for transform in (distributions.CatTransform([ExpTransform()], 1), StackTransform([ExpTransform()], 1)):
@@ -192,21 +188,21 @@ def test_pieces_lead_to_their_constraints(rng):
 
 def test_values_of_size_one_are_of_all_of_an_event():
     """A density at a value that broadcasts along an event has the determinant of each element."""
-    base = distributions.Independent(distributions.Normal(numbers([0.0, 0.5, 1.0]), 1.0), 1)
+    base = distributions.Independent(distributions.Normal(of([0.0, 0.5, 1.0]), 1.0), 1)
     found = TransformedDistribution(base, ExpTransform())
-    wide = sum(distributions.LogNormal(numbers(loc), 1.0).log_prob(numbers(2.0)).item() for loc in (0.0, 0.5, 1.0))
-    assert found.log_prob(numbers([2.0])).item() == pytest.approx(wide, rel=1e-12)
-    assert found.log_prob(numbers([[2.0], [2.0]])).tolist() == pytest.approx([wide, wide], rel=1e-12)
+    wide = sum(distributions.LogNormal(of(loc), 1.0).log_prob(of(2.0)).item() for loc in (0.0, 0.5, 1.0))
+    assert found.log_prob(of([2.0])).item() == pytest.approx(wide, rel=1e-12)
+    assert found.log_prob(of([[2.0], [2.0]])).tolist() == pytest.approx([wide, wide], rel=1e-12)
 
 
 def test_transforms_are_ones_own():
     """A list that is changed later changes no distribution, and a tuple is as good as a list."""
     given = [ExpTransform()]
-    found = TransformedDistribution(distributions.Normal(numbers(0.0), 1.0), given)
-    before = found.log_prob(numbers(2.0)).item()
+    found = TransformedDistribution(distributions.Normal(of(0.0), 1.0), given)
+    before = found.log_prob(of(2.0)).item()
     given.append(ExpTransform())
-    assert found.log_prob(numbers(2.0)).item() == before
-    assert TransformedDistribution(distributions.Normal(numbers(0.0), 1.0), (ExpTransform(),)).transforms == given[:1]
+    assert found.log_prob(of(2.0)).item() == before
+    assert TransformedDistribution(distributions.Normal(of(0.0), 1.0), (ExpTransform(),)).transforms == given[:1]
     with pytest.raises(ArgumentError, match=r"parts: expected a list of transforms, got one; write \[transform\]"):
         ComposeTransform(ExpTransform())
 
@@ -272,9 +268,9 @@ def test_too_few_dimensions():
     for transform in (Sticks(), distributions.SoftmaxTransform(), distributions.CorrCholeskyTransform()):
         name = type(transform).__name__
         with pytest.raises(ShapeError, match=f"{name}: expected 1 dimensions or more"):
-            transform(numbers(1.0))
+            transform(of(1.0))
         with pytest.raises(ShapeError, match=f"{name}: expected . dimensions or more"):
-            transform.inv(numbers(1.0))
+            transform.inv(of(1.0))
 
 
 def test_what_is_the_same_as_of_another_says_so_in_its_own_words():
@@ -292,10 +288,10 @@ def test_what_is_the_same_as_of_another_says_so_in_its_own_words():
 def test_domain_and_codomain_are_where_there_is_a_way_back(row, rng):
     """What is in one is what comes back from the other, no more and no less, of the transform and of its inverse."""
     transform = SIMPLE[row]()
-    x = numbers(rng.normal(size=3))
-    for there, of, values in ((transform, x, "domain"), (transform.inv, transform(x), "codomain")):
+    x = of(rng.normal(size=3))
+    for there, start, values in ((transform, x, "domain"), (transform.inv, transform(x), "codomain")):
         for step in (-3.0, 0.0, 3.0) if not row.startswith("chain") else (0.0,):  # which only says what its ends say
-            at = of + step
+            at = start + step
             try:
                 back = there.inv(there(at)).cpu().numpy()
             except SettingError:  # of a distribution that looks at what it is asked about
@@ -339,8 +335,8 @@ BOUNDS = [
 @pytest.mark.parametrize(("constraint", "good", "bad"), BOUNDS, ids=[repr(row[0]) for row in BOUNDS])
 def test_which_bounds_belong_to_it(constraint, good, bad):
     """A constraint holds for its bounds where its name says so, and for nothing beyond them."""
-    assert constraint.check(numbers(good)).tolist() == [True] * len(good)
-    assert constraint.check(numbers(bad)).tolist() == [False] * len(bad)
+    assert constraint.check(of(good)).tolist() == [True] * len(good)
+    assert constraint.check(of(bad)).tolist() == [False] * len(bad)
 
 
 @pytest.mark.parametrize("registry", [biject_to, transform_to])
@@ -348,7 +344,7 @@ def test_which_bounds_belong_to_it(constraint, good, bad):
 def test_registries(constraint, registry, rng):
     """The transform of a constraint gives what fits it, with a gradient, and leads back to what gives the same."""
     square = constraint.event_dim == 2 and constraint is not constraints.corr_cholesky
-    x = numbers(rng.normal(size=(5, 3, 3) if square else (5, 3))).requires_grad_()
+    x = of(rng.normal(size=(5, 3, 3) if square else (5, 3))).requires_grad_()
     try:
         transform = registry(constraint)
     except NotImplementedError:
@@ -412,7 +408,7 @@ SETTINGS = {
 @pytest.mark.parametrize("row", [row for row in SETTINGS if row not in {"of an inverse", "of a chain"}])
 def test_a_cache_is_as_new(row):
     """What is kept is what would be computed: after a change in place of x, y or a setting it is computed anew."""
-    loc, x = numbers(1.0), numbers([3.0, 5.0])
+    loc, x = of(1.0), of([3.0, 5.0])
     transform = SETTINGS[row](loc).with_cache(1)
     y = transform(x)
     assert transform.inv(y) is x
@@ -432,10 +428,10 @@ def test_a_cache_is_as_new(row):
 @pytest.mark.parametrize("row", SETTINGS)
 def test_a_cache_has_the_graph_of_its_reader(row, mode):
     """A value met without a graph before has its gradients afterwards, and the other way round the cache serves."""
-    loc, v = numbers(1.0).requires_grad_(), numbers([3.0, 5.0])
+    loc, v = of(1.0).requires_grad_(), of([3.0, 5.0])
     for cache_size in (0, 1):
         transform = SETTINGS[row](loc).with_cache(cache_size)
-        made = TransformedDistribution(distributions.Normal(numbers([0.0, 0.0]), 1.0), [transform])
+        made = TransformedDistribution(distributions.Normal(of([0.0, 0.0]), 1.0), [transform])
         with mode():
             before = made.log_prob(v)
         after = made.log_prob(v)
@@ -445,7 +441,7 @@ def test_a_cache_has_the_graph_of_its_reader(row, mode):
         wanted = sum(v_ / 2 - 1 if row == "of a chain" else (v_ - 1) / 4 for v_ in (3.0, 5.0))
         assert slope.item() == pytest.approx(wanted, rel=1e-12)
     squash = TanhTransform(cache_size=1)
-    x = numbers(30.0).requires_grad_()
+    x = of(30.0).requires_grad_()
     y = squash(x)
     with mode():
         assert squash.inv(y) is x
@@ -460,14 +456,14 @@ def test_equal_transforms():
     pairs = [
         (ExpTransform(), ExpTransform(), True),
         (ExpTransform(), SigmoidTransform(), False),
-        (AffineTransform(0.0, 1.0), AffineTransform(0.0, numbers(1.0)), True),
+        (AffineTransform(0.0, 1.0), AffineTransform(0.0, of(1.0)), True),
         (AffineTransform(0.0, 1.0), AffineTransform(0.0, 2.0), False),
         (ComposeTransform([ExpTransform()]), ComposeTransform([ExpTransform()]), True),
         (ComposeTransform([ExpTransform()]), ComposeTransform([]), False),
         (ExpTransform().inv, ExpTransform().inv, True),
-        (distributions.PowerTransform(2.0), distributions.PowerTransform(numbers([2.0, 3.0])), False),
-        (AffineTransform(0.0, numbers([2.0, 2.0])), AffineTransform(0.0, numbers([2.0, 2.0, 2.0])), False),
-        (AffineTransform(0.0, numbers([2.0])), AffineTransform(0.0, numbers([2.0, 2.0, 2.0])), True),
+        (distributions.PowerTransform(2.0), distributions.PowerTransform(of([2.0, 3.0])), False),
+        (AffineTransform(0.0, of([2.0, 2.0])), AffineTransform(0.0, of([2.0, 2.0, 2.0])), False),
+        (AffineTransform(0.0, of([2.0])), AffineTransform(0.0, of([2.0, 2.0, 2.0])), True),
     ]
     for first, second, equal in pairs:
         assert (first == second) is equal
@@ -477,16 +473,16 @@ def test_equal_transforms():
 
 def test_shapes_of_transformed_distributions():
     """Events grow with what a transform takes and gives, and parameters of transforms widen the batch."""
-    normal = distributions.Normal(numbers([0.0, 1.0]), numbers(1.0))
-    wide = TransformedDistribution(normal, [AffineTransform(numbers([[0.0], [1.0], [2.0]]), 1.0)])
+    normal = distributions.Normal(of([0.0, 1.0]), of(1.0))
+    wide = TransformedDistribution(normal, [AffineTransform(of([[0.0], [1.0], [2.0]]), 1.0)])
     assert (tuple(wide.batch_shape), tuple(wide.event_shape)) == ((3, 2), ())
     shares = TransformedDistribution(normal, [distributions.StickBreakingTransform()])
     assert (tuple(shares.batch_shape), tuple(shares.event_shape)) == ((), (3,))
     assert tuple(shares.expand((4,)).rsample((5,)).shape) == (5, 4, 3)
     assert tuple(shares.expand((4,)).log_prob(shares.sample()).shape) == (4,)
-    turned = TransformedDistribution(distributions.Uniform(numbers(0.0), 1.0), [AffineTransform(0.0, -2.0)])
-    np.testing.assert_allclose(turned.cdf(numbers(-0.5)).item(), 0.75)
-    np.testing.assert_allclose(turned.icdf(numbers(0.75)).item(), -0.5)
+    turned = TransformedDistribution(distributions.Uniform(of(0.0), 1.0), [AffineTransform(0.0, -2.0)])
+    np.testing.assert_allclose(turned.cdf(of(-0.5)).item(), 0.75)
+    np.testing.assert_allclose(turned.icdf(of(0.75)).item(), -0.5)
     with pytest.raises(ShapeError, match="expected a base of at least 1 dimensions"):
         TransformedDistribution(distributions.Normal(0.0, 1.0), [distributions.StickBreakingTransform()])
     with pytest.raises(ArgumentError, match="transforms: expected a Transform or a list of them, got 3"):

@@ -11,31 +11,26 @@ from lucid import distributions
 from lucid import numpy as lnp
 from lucid.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from lucid.errors import ShapeError
-from tests.device import DEVICE
-
-
-def numbers(value):
-    """Return float64 numbers on the device under test."""
-    return lucid.tensor(np.array(value), dtype=lucid.float64, device=DEVICE)
+from tests.distributions.samples import of
 
 
 def test_triangles():
     """A vector becomes a triangle and again that vector, with each diagonal; other lengths are refused."""
     for diag in (-1, 0, 1):
         count = {-1: 3, 0: 6, 1: 8}[diag]
-        vector = numbers(np.arange(count) + 1.0)
+        vector = of(np.arange(count) + 1.0)
         matrix = vec_to_tril_matrix(vector, diag)
         assert tuple(matrix.shape) == (3, 3)
         assert (tril_matrix_to_vec(matrix, diag) == vector).all()
     with pytest.raises(ShapeError, match="as many elements as a triangle has, got 2"):
-        vec_to_tril_matrix(numbers([1.0, 2.0]))
+        vec_to_tril_matrix(of([1.0, 2.0]))
     with pytest.raises(ShapeError, match="expected diag from -2 to 1, got 5"):
-        tril_matrix_to_vec(numbers([[1.0, 0.0], [0.0, 1.0]]), 5)
+        tril_matrix_to_vec(of([[1.0, 0.0], [0.0, 1.0]]), 5)
     for shape in ((3, 2), (2, 3), (6,)):
         with pytest.raises(ShapeError, match=r"tril_matrix_to_vec: expected square matrices, got shape \("):
-            tril_matrix_to_vec(numbers(np.ones(shape)))
+            tril_matrix_to_vec(of(np.ones(shape)))
     with pytest.raises(ShapeError, match="expected one dimension or more, got a number"):
-        vec_to_tril_matrix(numbers(1.0))
+        vec_to_tril_matrix(of(1.0))
 
 
 @pytest.mark.parametrize("diag", [-3, -1, 0, 1, 2, 5])
@@ -45,12 +40,12 @@ def test_sizes_of_triangles(diag):
     for count in (*range(60), int(held[35])):
         sizes = [n for n in range(40) if held[n] == count]
         if sizes:
-            assert vec_to_tril_matrix(numbers(np.ones(count)), diag).shape == (sizes[-1], sizes[-1])
+            assert vec_to_tril_matrix(of(np.ones(count)), diag).shape == (sizes[-1], sizes[-1])
         else:
             with pytest.raises(ShapeError, match=f"as many elements as a triangle has, got {count}"):
-                vec_to_tril_matrix(numbers(np.ones(count)), diag)
+                vec_to_tril_matrix(of(np.ones(count)), diag)
     # a search that counts the rows of each size takes minutes here
-    assert vec_to_tril_matrix(numbers(np.ones(held_by(300, diag))), diag).shape == (300, 300)
+    assert vec_to_tril_matrix(of(np.ones(held_by(300, diag))), diag).shape == (300, 300)
 
 
 def held_by(size, diag):
@@ -80,7 +75,7 @@ KEPT = {
 def test_what_is_kept_follows_changes_in_place(row):
     """After a parameter has changed in place what follows from it is that of a distribution made now."""
     make, name, value = KEPT[row]
-    given = numbers(value)
+    given = of(value)
     kept = make(given)
     wide = kept.expand((3, 2))
     first = getattr(kept, name)
@@ -97,11 +92,11 @@ def test_what_is_kept_follows_changes_in_place(row):
 def test_what_is_set_stays():
     """Whether it was asked for before or not, and after changes of what it would be computed of."""
     for early in (False, True):
-        given = numbers(0.5)
+        given = of(0.5)
         made = distributions.Bernoulli(probs=given)
         if early:
             assert made.logits.item() == 0
-        made.logits = numbers(7.0)
+        made.logits = of(7.0)
         given.add_(0.1)
         assert made.logits.item() == 7
         assert made.expand((2,)).logits.tolist() == [7, 7]
@@ -109,7 +104,7 @@ def test_what_is_set_stays():
 
 def test_a_write_into_what_is_kept_changes_no_distribution():
     """What was computed and handed out is computed anew if it has changed."""
-    made = distributions.Categorical(logits=numbers(np.zeros(3)))
+    made = distributions.Categorical(logits=of(np.zeros(3)))
     wide = made.expand((2,))
     for each in (made, wide):
         probs = each.probs
@@ -128,7 +123,7 @@ def test_what_was_asked_for_without_a_graph_has_its_gradients(row, mode):
     make, name, value = KEPT[row]
     found = []
     for early in (False, True):
-        given = numbers(value).requires_grad_()
+        given = of(value).requires_grad_()
         kept = make(given)
         if early:
             with mode():
@@ -157,7 +152,7 @@ def test_parameters_and_values_may_be_arrays_of_lucid_numpy(name, kind, rng):
     numbers_of = rng.random(3) + 0.5
     found = []
     for as_array in (False, True):
-        x = numbers(numbers_of).requires_grad_()
+        x = of(numbers_of).requires_grad_()
         y = x * 1
         if as_array:
             y = lnp.asarray(y)
@@ -177,6 +172,6 @@ def test_parameters_and_values_may_be_arrays_of_lucid_numpy(name, kind, rng):
 
 def test_an_array_without_a_gradient_is_a_parameter(rng):
     """Densities of an array that is to be filled, and no gradient so far, are SciPy's."""
-    x = lnp.asarray(numbers(rng.random(3)).requires_grad_())
+    x = lnp.asarray(of(rng.random(3)).requires_grad_())
     logs = distributions.Normal(lnp.full_like(x, 0.5), lnp.ones_like(x)).log_prob(lnp.zeros_like(x))
     np.testing.assert_allclose(logs.cpu().numpy(), scipy.stats.norm(0.5).logpdf(np.zeros(3)))

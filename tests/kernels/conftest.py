@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import lucid
 from lucid.cuda.launch import kernels
 
 
@@ -19,6 +20,14 @@ def pytest_terminal_summary(terminalreporter):
     if known:
         hits = sum(known)
         terminalreporter.write_line(f"what NVRTC says of {len(known)} units: {hits} hits, {len(known) - hits} misses")
+
+
+@pytest.fixture(params=["fast", "in order"])
+def way(request):
+    """Run a test with sums by atomics and in a fixed order."""
+    lucid.use_deterministic_algorithms(request.param == "in order")
+    yield request.param
+    lucid.use_deterministic_algorithms(False)
 
 
 @pytest.fixture

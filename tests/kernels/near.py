@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import lucid
+from lucid.base import gpu
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 # By how many units of the dtype a result may differ, relative to the largest: half types are computed in float32 and
@@ -18,9 +19,23 @@ def rounded(array, dtype):
     return np.asarray(array, np.float64).astype(getattr(lucid, dtype).numpy).astype(np.float64)
 
 
-def on_device(array, dtype):
-    """Return a CUDA tensor of these numbers."""
-    return lucid.tensor(array, dtype=getattr(lucid, dtype), device="cuda")
+def on_device(array, dtype=None):
+    """Return a CUDA tensor of these numbers, of the array's dtype unless another is given."""
+    return lucid.tensor(array, dtype=getattr(lucid, dtype) if dtype else None, device="cuda")
+
+
+def device(array):
+    """Return a raw CUDA array."""
+    return gpu.cupy().asarray(array)
+
+
+def assert_same(got, expected):
+    """Compare a CUDA array with NumPy's, bit for bit."""
+    assert got is not NotImplemented
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    assert got.flags.c_contiguous
+    assert (got.get() == expected).all()
 
 
 def assert_near(got, wanted, dtype, slack=1, terms=0.0):

@@ -19,7 +19,7 @@ from lucid.base.random.generator import default_generator_for
 from lucid.cuda.simulator.counting import counters
 from lucid.errors import DeviceError, IndexOutOfRangeError, KernelError, OutOfMemoryError
 from lucid.nn import functional
-from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, random_like, tensors_of
+from tests.gradients import drawing, flat, is_floating, numbers, outputs_and_gradients, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, VALUE, check_close
 from tests.optimizers import USUAL
 from tests.pieces import function_of
@@ -74,13 +74,8 @@ def results_of(sample, tensors, upstream):
 
 def check_like_cpu(sample, arrays, dtype, place, rng):
     """Fail unless a row's op gives on the device, for arrays that `place` lays out there, what it gives on the CPU."""
-    drawn = {}
-
-    def upstream(number, array):
-        return drawn.setdefault(number, random_like(rng, array))
-
     dtype = dtype if dtype in sample.dtypes else None
-    results = []
+    upstream, results = drawing(rng), []
     for device in ("cpu", "cuda"):
         xp = np if device == "cpu" else gpu.cupy()
         tensors = []

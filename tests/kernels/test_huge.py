@@ -19,7 +19,7 @@ from lucid.base.random.generator import default_generator_for
 from lucid.cuda.simulator.runtime import capacity, only_blocks
 from lucid.errors import ShapeError
 from lucid.nn import functional
-from tests.gradients import flat, numbers, outputs_and_gradients, random_like, tensors_of
+from tests.gradients import drawing, flat, numbers, outputs_and_gradients, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, check_close
 from tests.optimizers import NAMES
 
@@ -399,11 +399,7 @@ def test_far_apart(sample, rng):
     if not sample.differentiable:
         results = [flat(sample.op(*tensors)) for tensors in (small, large)]
     else:
-        upstream = {}
-
-        def draw(place, array):
-            return upstream.setdefault(place, random_like(rng, array))
-
+        draw = drawing(rng)
         pairs = [outputs_and_gradients(sample.op, tensors, draw) for tensors in (small, large)]
         results = [[*values, *[grad for grad in grads if grad is not None]] for values, grads in pairs]
     for expected, got in zip(*results, strict=True):

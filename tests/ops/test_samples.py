@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.device import DEVICE, without_default_device
 from tests.gradients import (
     check_gradient,
     check_second_derivative,
+    drawing,
     flat,
     gradient_of,
     is_floating,
@@ -30,6 +30,7 @@ from tests.gradients import (
     random_like,
     tensors_of,
 )
+from tests.pieces.children import python
 from tests.samples import all_samples, check_each
 
 SAMPLES = all_samples()
@@ -165,11 +166,7 @@ def check_dtype(sample, dtype, rng):
     exact = [a.astype(np.float64) if is_floating(a) and a.dtype.kind != "c" else a for a in rounded]
     tensors = tensors_of(exact, sample.constants, dtype=dtype, requires_grad=sample.differentiable)
     doubles = tensors_of(exact, sample.constants, requires_grad=sample.differentiable)
-    upstream = {}
-
-    def draw(place, array):
-        return upstream.setdefault(place, random_like(rng, array))
-
+    draw = drawing(rng)
     moved = functools.cache(lambda: moves(sample, exact, dtype, draw, rng))
     (values, grads), (double_values, double_grads) = [results(sample, inputs, draw) for inputs in (tensors, doubles)]
     for place, (got, expected) in enumerate(zip(values, double_values, strict=True)):
@@ -255,16 +252,11 @@ def check_broadcasting(sample, how, rng):
         small = np.asarray(SHRINKINGS[how](array)).copy()
         args = [small if k == place else a for k, a in enumerate(arrays)]
         full = [np.broadcast_to(small, array.shape).copy() if k == place else a for k, a in enumerate(arrays)]
-        upstream = {}
-
-        def draw(place, array, upstream=upstream):
-            return upstream.setdefault(place, random_like(rng, array))
-
         if not sample.differentiable:
             for got, expected in zip(value_of(sample, args), value_of(sample, full), strict=True):
                 check_close(got, expected, 1e-12, "value")
             continue
-        tensors = tensors_of(args, sample.constants)
+        draw, tensors = drawing(rng), tensors_of(args, sample.constants)
         values, grads = outputs_and_gradients(sample.op, tensors, draw)
         full_values, full_grads = outputs_and_gradients(sample.op, tensors_of(full, sample.constants), draw)
         for got, expected in zip(values, full_values, strict=True):
@@ -462,13 +454,7 @@ def test_cuda(sample, rng):
 
 
 def check_devices(sample, dtype, rng):
-    arrays = sample.inputs(rng)
-    upstream = {}
-
-    def draw(place, array):
-        return upstream.setdefault(place, random_like(rng, array))
-
-    by_device = {}
+    arrays, draw, by_device = sample.inputs(rng), drawing(rng), {}
     for device in ("cpu", "cuda"):
         tensors = tensors_of(arrays, sample.constants, dtype=dtype, device=device, requires_grad=sample.differentiable)
         values, grads = results(sample, tensors, draw)
@@ -524,6 +510,7 @@ def declare_counted(self, *args, **kwargs):
 Primitive.__init__ = declare_counted
 spec.loader.exec_module(package)
 from tests.gradients import flat, gradient_of, numbers, outputs_and_gradients, random_like, tensors_of
+from tests.pieces.children import python
 from tests.samples import all_samples
 rng = np.random.default_rng(0)
 for sample in all_samples():
@@ -542,9 +529,7 @@ print(*sorted(set(PRIMITIVES) - used), sep="\\n")
 
 def test_every_primitive_is_exercised():
     """Each declared primitive runs in the forward, backward or double backward of some row of the table."""
-    run = subprocess.run(
-        [sys.executable, "-c", COUNT_PRIMITIVES], capture_output=True, text=True, check=False, timeout=300
-    )
+    run = python("-c", COUNT_PRIMITIVES)
     assert run.returncode == 0, run.stderr
     assert set(run.stdout.split()) == set(UNREACHED)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from lucid import nn
 from lucid.base.memory import END, SizeError, check_size
 from lucid.errors import OutOfMemoryError, ShapeError
 from tests.device import DEVICE
+from tests.pieces.memory import traced
 
 HALF, MORE = 1 << 32, 1 << 40
 # 2 ** 64 + 4 elements: of an int that wraps around, memory for four of them would be made
@@ -205,15 +205,10 @@ def too_large(call):
     before = lucid.cuda.memory_allocated() if DEVICE == "cuda" else 0
     if DEVICE == "cuda":
         lucid.cuda.reset_peak_memory_stats()
-    tracemalloc.start()
-    try:
-        with pytest.raises(RuntimeError, match=REFUSALS) as raised:
-            call()
-        made = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with traced() as memory, pytest.raises(RuntimeError, match=REFUSALS) as raised:
+        call()
     assert isinstance(raised.value, ShapeError)
-    assert made < MOST_MADE
+    assert memory.most < MOST_MADE
     if DEVICE == "cuda":
         assert lucid.cuda.max_memory_allocated() - before < MOST_MADE
 

@@ -12,7 +12,7 @@ from lucid.autograd.recording.primitive import Primitive
 from lucid.base import gpu
 from lucid.base.arrays import namespace
 from lucid.base.functions import cupy_functions, with_weak_numbers
-from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, random_like, tensors_of
+from tests.gradients import drawing, flat, is_floating, numbers, outputs_and_gradients, tensors_of
 from tests.samples import all_samples
 
 pytestmark = pytest.mark.gpu
@@ -55,12 +55,7 @@ def no_kernels(monkeypatch):
 @pytest.mark.parametrize("sample", [pytest.param(sample, id=sample.name) for sample in SAMPLES])
 def test_references_keep_bfloat16(sample, rng, no_kernels):
     """Values and gradients of bfloat16 tensors have the dtype and, to the rounding, the numbers of the CPU's."""
-    arrays, upstream = sample.inputs(rng), {}
-
-    def draw(place, array):
-        return upstream.setdefault(place, random_like(rng, array))
-
-    results = []
+    arrays, draw, results = sample.inputs(rng), drawing(rng), []
     for device in ("cpu", "cuda"):
         tensors = tensors_of(
             arrays, sample.constants, dtype="bfloat16", device=device, requires_grad=sample.differentiable

@@ -5,7 +5,6 @@ import io
 import json
 import pickle
 import sys
-import tracemalloc
 from collections import Counter, OrderedDict
 
 import numpy as np
@@ -15,6 +14,7 @@ import lucid
 from lucid.serialization import bounded
 from lucid.serialization.bounded import Budget
 from lucid.serialization.text import Json
+from tests.pieces.memory import traced
 from tests.serialization.test_pytorch import archive
 
 pytestmark = pytest.mark.cpu("what a file takes is counted before a device has it")
@@ -113,13 +113,10 @@ def held_by(make):
     """Return what a function returns, and the bytes of memory that this holds."""
     make()  # what Python and lucid keep from a first call is no part of it
     gc.collect()
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         made = make()
         gc.collect()
-        return made, tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
+    return made, memory.held
 
 
 def size_of(value, measure=sys.getsizeof):

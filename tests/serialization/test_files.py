@@ -15,7 +15,6 @@ import stat
 import subprocess
 import sys
 import threading
-import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +25,7 @@ import lucid
 from lucid.errors import CheckpointError
 from lucid.serialization import files
 from tests.pieces import raising
+from tests.pieces.memory import traced
 from tests.stress.files import run
 
 
@@ -102,11 +102,9 @@ def test_a_load_needs_the_memory_of_its_tensors(path):
     """Loading holds each byte once, also when all are in one array."""
     size = 40_000_000
     lucid.save({"big": np.zeros(size, np.uint8)}, path)
-    tracemalloc.start()
-    lucid.load(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert size < peak < 1.05 * size
+    with traced() as memory:
+        lucid.load(path)
+    assert size < memory.most < 1.05 * size
 
 
 # ---- the file that appears ----

@@ -11,6 +11,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.serialization.tree import UnsupportedObjectError
+from tests.pieces.memory import reloaded
 
 
 def state_of_a_model():
@@ -59,19 +60,13 @@ KEPT = {
 def test_what_is_saved_comes_back(name):
     """Equal, and of the same types, with the attributes that it had."""
     made = KEPT[name]()
-    file = io.BytesIO()
-    lucid.save(made, file)
-    file.seek(0)
-    assert same(lucid.load(file), made)
+    assert same(reloaded(made), made)
 
 
 def test_versions_of_modules_come_back():
     """So that a module knows from which layout it is to migrate, once."""
     made = state_of_a_model()
-    file = io.BytesIO()
-    lucid.save({"model": made}, file)
-    file.seek(0)
-    back = lucid.load(file)["model"]
+    back = reloaded({"model": made})["model"]
     assert back._metadata == made._metadata
     assert back._metadata["1"] == {"version": 2}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import pickle
 import struct
 import sys
-import tracemalloc
 import zipfile
 
 import numpy as np
@@ -17,6 +17,7 @@ import lucid
 from lucid.errors import CheckpointError, DeviceError
 from lucid.serialization import pytorch
 from lucid.serialization.calls import Name
+from tests.pieces.memory import traced
 
 MOST_CALLS = 100_000
 STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0%bX\x03\0\0\0cpu"
@@ -171,17 +172,13 @@ def bounded(file):
     def count(*_):
         assert next(calls) < MOST_CALLS, "the file is read for ever"
 
-    tracemalloc.start()
-    sys.setprofile(count)
-    try:
-        lucid.load(file, map_location="cpu")
-    except CheckpointError:
-        pass
-    finally:
-        sys.setprofile(None)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak
+    with traced() as memory, contextlib.suppress(CheckpointError):
+        sys.setprofile(count)
+        try:
+            lucid.load(file, map_location="cpu")
+        finally:
+            sys.setprofile(None)
+    return memory.most
 
 
 def doubled(kind, times=64):

@@ -7,7 +7,6 @@ import json
 import pickle
 import signal
 import struct
-import tracemalloc
 import zipfile
 import zlib
 from functools import partial
@@ -19,6 +18,7 @@ from safetensors.numpy import save
 import lucid
 from lucid.errors import CheckpointError
 from lucid.serialization.bounded import Bounded
+from tests.pieces.memory import reloaded, traced
 from tests.serialization.test_pytorch import archive, number, tensor
 from tests.stress import mutants
 
@@ -144,10 +144,7 @@ def test_what_people_keep_is_loaded(make):
     """Long lists and dicts of plain values, without any tensor, are within what a file may take, of pickle and own."""
     value = make()
     assert lucid.load(archive(pickle.dumps(value, 2)[2:-1])) == value
-    file = io.BytesIO()
-    lucid.save(value, file)
-    file.seek(0)
-    assert lucid.load(file) == value
+    assert reloaded(value) == value
 
 
 @pytest.mark.parametrize(
@@ -166,10 +163,7 @@ def test_what_is_saved_is_within_what_a_file_may_take(make, monkeypatch):
     """No file is written that is refused afterwards, even if nothing were allowed besides its length."""
     for name in ("bounded", "tree"):
         monkeypatch.setattr(f"lucid.serialization.{name}.ROOM", 1 << 12)
-    file = io.BytesIO()
-    lucid.save(make(), file)
-    file.seek(0)
-    assert len(lucid.load(file)) == len(make())
+    assert len(reloaded(make())) == len(make())
 
 
 def test_keys_that_no_load_would_take_are_not_saved(tmp_path):
@@ -233,12 +227,9 @@ def claims():
 def test_a_length_is_looked_at_before_memory_is_taken(data):
     """A length in a file that is not there asks the system for no memory, and the file for no bytes behind its end."""
     file = Counted(data)
-    tracemalloc.start()
-    with pytest.raises(CheckpointError):
+    with traced() as memory, pytest.raises(CheckpointError):
         lucid.load(file)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1 << 19
+    assert memory.most < 1 << 19
     assert file.most <= len(data)
 
 

@@ -10,7 +10,6 @@ import math
 import os
 import pickle
 import struct
-import tracemalloc
 import zipfile
 import zlib
 from collections import OrderedDict
@@ -26,6 +25,7 @@ import lucid
 from lucid.errors import CheckpointError
 from lucid.serialization.tree import MAPPINGS
 from tests.pieces import raising
+from tests.pieces.memory import traced
 
 
 @pytest.fixture
@@ -158,10 +158,14 @@ def test_what_is_inside_of_itself_is_refused(path):
         lucid.save(endless, path)
 
 
-def made_up(path, text):
-    """Write a file with a structure that is given as text, and one array, x, of two zeros."""
-    metadata = {"format": "lucid", "version": "1", "tree": text, "crc32": str(zlib.crc32(text.encode()))}
-    save_file({"x": np.zeros(2, np.float32)}, path, metadata)
+def metadata_of(text):
+    """Return what a file says of a structure that is given as text."""
+    return {"format": "lucid", "version": "1", "tree": text, "crc32": str(zlib.crc32(text.encode()))}
+
+
+def made_up(path, text, data=np.zeros(2, np.float32)):
+    """Write a file with a structure that is given as text, and one array, x, of two zeros unless it is given."""
+    save_file({"x": data}, path, metadata_of(text))
 
 
 X = {"name": "x", "dtype": "float32", "shape": [2], "crc32": zlib.crc32(bytes(8))}
@@ -180,16 +184,12 @@ def test_an_array_named_often_is_read_once(kind, path):
     data = np.zeros(1_000_000, np.uint8)
     entry = {"name": "x", "dtype": "uint8", "shape": [1_000_000], "crc32": zlib.crc32(data)}
     text = json.dumps({"list": [{"array": entry} if kind == "array" else {"tensor": entry, "device": "cpu"}] * 200})
-    save_file(
-        {"x": data}, path, {"format": "lucid", "version": "1", "tree": text, "crc32": str(zlib.crc32(text.encode()))}
-    )
-    tracemalloc.start()
-    back = lucid.load(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    made_up(path, text, data)
+    with traced() as memory:
+        back = lucid.load(path)
     assert len(back) == 200
     assert all(value is back[0] for value in back)
-    assert peak < 2_000_000
+    assert memory.most < 2_000_000
 
 
 def test_entries_of_one_array_agree(path):
@@ -254,10 +254,9 @@ def test_memory_that_runs_out_is_no_damage(path, monkeypatch):
 def test_headers_that_are_none(path, header, length):
     """A header of a wrong length or form is refused before memory is asked for."""
     raw(path, header, length=length)
-    tracemalloc.start()
-    assert "truncated, corrupt or no checkpoint" in refused(path)
-    assert tracemalloc.get_traced_memory()[1] < 10_000_000
-    tracemalloc.stop()
+    with traced() as memory:
+        assert "truncated, corrupt or no checkpoint" in refused(path)
+    assert memory.most < 10_000_000
 
 
 def test_a_header_that_no_reader_takes_is_not_written(path, monkeypatch):
@@ -280,8 +279,7 @@ def test_bytes_that_are_no_bool(path):
     """A bool tensor of other bytes than 0 and 1, which NumPy would count wrongly, is refused."""
     for data in (bytes([0, 1]), bytes([0, 2])):
         entry = {"name": "x", "dtype": "bool", "shape": [2], "crc32": zlib.crc32(data)}
-        tree = json.dumps({"tensor": entry, "device": "cpu"})
-        metadata = {"format": "lucid", "version": "1", "tree": tree, "crc32": str(zlib.crc32(tree.encode()))}
+        metadata = metadata_of(json.dumps({"tensor": entry, "device": "cpu"}))
         raw(path, {"__metadata__": metadata, "x": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, data)
         if data[1] == 1:
             assert lucid.load(path).tolist() == [False, True]
@@ -290,9 +288,10 @@ def test_bytes_that_are_no_bool(path):
 
 def test_a_structure_without_a_checksum_is_refused(path):
     """What has no checksum has not the right one."""
-    metadata = {"format": "lucid", "version": "1", "tree": "3"}
-    raw(path, {"__metadata__": {**metadata, "crc32": str(zlib.crc32(b"3"))}})
+    metadata = metadata_of("3")
+    raw(path, {"__metadata__": metadata})
     assert lucid.load(path) == 3
+    del metadata["crc32"]
     raw(path, {"__metadata__": metadata})
     assert "the checksum of its structure does not match" in refused(path)
 

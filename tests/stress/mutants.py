@@ -12,7 +12,6 @@ import re
 import signal
 import struct
 import tempfile
-import tracemalloc
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import numpy as np
 
 import lucid
 from lucid.errors import CheckpointError, DeviceError
+from tests.pieces.memory import traced
 
 SECONDS = 5  # more is a fault
 TIMES, ROOM = 10, 1 << 20  # bytes that a load may take: so many times the file's, and what Python takes for anything
@@ -271,12 +271,10 @@ def fault_of(load, data):
     value, fault = outcome_of(lambda: in_time(load))
     if fault:
         return None, fault
-    tracemalloc.start()
-    outcome_of(load)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    if peak > TIMES * len(data) + ROOM:
-        fault = f"{peak:,} bytes of memory for a file of {len(data):,}"
+    with traced() as memory:
+        outcome_of(load)
+    if memory.most > TIMES * len(data) + ROOM:
+        fault = f"{memory.most:,} bytes of memory for a file of {len(data):,}"
     return value, fault
 
 

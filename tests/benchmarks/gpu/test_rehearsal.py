@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -14,6 +11,7 @@ from benchmarks.gpu.processes import ROOT
 from benchmarks.gpu.rehearsal import complaints
 from benchmarks.gpu.stages import BOXES
 from lucid.base import gpu
+from tests.pieces.children import python
 
 
 def test_nothing_is_to_be_said_of_one_that_went_as_planned(tmp_path, planted):
@@ -75,8 +73,8 @@ def test_a_rehearsal_and_its_second_half(tmp_path):
     """The script itself, for two stages: a killed process and a lost context, and nothing done again on `--resume`."""
 
     def rehearse(*more):
-        command = [sys.executable, "-m", "benchmarks.gpu", "--rehearse", "--out", str(tmp_path / "out"), *more]
-        return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
+        command = ("-m", "benchmarks.gpu", "--rehearse", "--out", tmp_path / "out", *more)
+        return python(*command, settings={"cwd": ROOT, "timeout": None})
 
     child = rehearse("--only", "battery")
     assert child.returncode == 0, child.stdout + child.stderr

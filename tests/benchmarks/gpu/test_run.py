@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from benchmarks.gpu.rows import Stage
 from benchmarks.gpu.stages import BOXES, stage
 from benchmarks.gpu.summary import digest, text
 from tests.pieces import raising
+from tests.pieces.children import python
 
 
 def test_the_boxes_are_the_budget():
@@ -120,10 +119,7 @@ def test_wheels_and_kernels_are_prepared_for_the_other_machine(tmp_path):
 
 def script(*arguments, **variables):
     """Run the script and return what came of it."""
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks.gpu", *map(str, arguments)],
-        cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return python("-m", "benchmarks.gpu", *arguments, settings={"cwd": ROOT}, **variables)
 
 
 def test_without_a_device_nothing_runs_and_the_status_is_2(tmp_path):

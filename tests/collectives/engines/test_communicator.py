@@ -16,6 +16,7 @@ from lucid.collectives.engines.communicator import Peers
 from lucid.collectives.job.watch import Apart, Watch
 from lucid.errors import DistributedError, SettingError
 from tests.collectives import jobs
+from tests.pieces import raising
 
 STANDIN = Path(jobs.NCCL["PYTHONPATH"].rpartition(":")[2]) / "nccl" / "core" / "__init__.py"
 CALLED = (
@@ -62,10 +63,7 @@ def test_what_is_missing_is_said(monkeypatch):
     """nccl4py, libnccl, or one of the CUDA version that CuPy has, each with what to install."""
     find = communicator.library.__wrapped__
 
-    def missing(_):
-        raise ImportError("No module named 'nccl'")
-
-    monkeypatch.setattr(communicator, "import_module", missing)
+    monkeypatch.setattr(communicator, "import_module", raising(ImportError("No module named 'nccl'")))
     with pytest.raises(
         DistributedError, match=r"by nccl4py \(No module named 'nccl'\): pip install 'lucid-cupy\[nccl13\]"
     ):

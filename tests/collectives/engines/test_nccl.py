@@ -38,8 +38,16 @@ def marks(monkeypatch, library):
     made.held = False
 
 
-def ones(*shape, **settings):
-    return lucid.ones(*shape, device="cuda", **settings)
+def ones(*shape):
+    return lucid.ones(*shape, device="cuda")
+
+
+def stuck(library, marks, timeout=60.0):
+    """Return a connected group of one and its engine, whose work is not done before a test says so."""
+    group, engine = group_of_one(library, timeout)
+    dist.all_reduce(ones(1), group=group)
+    marks.engine, marks.held = engine, True
+    return group, engine
 
 
 def test_a_stream_of_its_own_in_order_with_the_current_one(library, marks, monkeypatch):
@@ -78,9 +86,7 @@ def test_a_stream_of_its_own_in_order_with_the_current_one(library, marks, monke
 
 def test_memory_is_kept_until_the_device_is_done(library, marks):
     """What nobody holds any more is given to nobody before the event; when its own stream waits, that comes behind."""
-    group, engine = group_of_one(library)
-    dist.all_reduce(ones(1), group=group)
-    marks.engine, marks.held = engine, True
+    group, engine = stuck(library, marks)
     columns = ones(4, 500)[:, ::2]  # a copy in one piece is sent, and comes back
     places = {columns.array.data.ptr}
     dist.all_reduce(columns, group=group, async_op=True)
@@ -110,9 +116,7 @@ def test_memory_is_kept_until_the_device_is_done(library, marks):
 
 def test_what_never_ends_is_aborted_and_said(library, marks, capsys):
     """The host need not wait: the thread that looks after it aborts, prints the rank, and the next call raises."""
-    group, engine = group_of_one(library, 0.2)
-    dist.all_reduce(ones(1), group=group)
-    marks.engine, marks.held = engine, True
+    group, engine = stuck(library, marks, 0.2)
     work = dist.all_reduce(ones(3), group=group, async_op=True)
     assert work.wait()  # the stream waits, and not the host
     assert until(lambda: library.made[0].aborted)
@@ -129,9 +133,7 @@ def test_what_never_ends_is_aborted_and_said(library, marks, capsys):
 
 def test_a_wait_of_the_host_has_an_end_too(library, marks):
     """With a time limit, or where values are read, the host waits, and aborts at the limit."""
-    group, engine = group_of_one(library)
-    dist.all_reduce(ones(1), group=group)
-    marks.engine, marks.held = engine, True
+    group, _ = stuck(library, marks)
     work = dist.all_reduce(ones(3), group=group, async_op=True)
     with pytest.raises(DistributedTimeoutError, match=r"has waited 0\.1 s"):
         work.wait(0.1)
@@ -143,9 +145,7 @@ def test_a_wait_of_the_host_has_an_end_too(library, marks):
 
 def test_an_error_of_nccl_fails_what_is_under_way(library, marks):
     """`get_async_error` is asked meanwhile, and what it says is in the error."""
-    group, engine = group_of_one(library)
-    dist.all_reduce(ones(1), group=group)
-    marks.engine, marks.held = engine, True
+    group, _ = stuck(library, marks)
     work = dist.all_reduce(ones(3), group=group, async_op=True)
     library.made[0].state = 6
     assert until(work.is_completed)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -16,16 +13,13 @@ from lucid.base import gpu
 from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.elementwise import Elementwise, overlap
 from lucid.errors import ShapeError
+from tests.kernels.near import device
 from tests.pieces import function_of
+from tests.pieces.children import python
 
 pytestmark = pytest.mark.gpu
 
 ADD, NEGATIVE, LESS, WHERE = (PRIMITIVES[name].kernel for name in ("add", "neg", "lt", "where"))
-
-
-def device(array):
-    """Return a copy of an array on the device."""
-    return gpu.cupy().asarray(array)
 
 
 def forms(rng, dtype):
@@ -146,7 +140,7 @@ def test_the_rest_is_left(rng, monkeypatch):
         assert Elementwise("elementwise", "Add", operands).straight() is None
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@pytest.mark.usefixtures("two_devices")
 def test_other_kernels_leave_other_devices_too(rng):
     """What is no elementwise kernel of one or two operands is called for arrays of the current device alone."""
     function = cuda_arrays(lambda x: x).function
@@ -157,7 +151,7 @@ def test_other_kernels_leave_other_devices_too(rng):
         function(y)
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@pytest.mark.usefixtures("two_devices")
 def test_the_device_is_the_callers_again():
     """A rule that makes another device current leaves the one before to whoever called backward."""
 
@@ -179,7 +173,7 @@ def test_arrays_that_cupy_made_before_lucid_looked():
         "import cupy, lucid; x = lucid.as_tensor(cupy.arange(3, dtype='f4')); x.add_(1).exp_().log_(); "
         "print([round(v) for v in x.tolist()])"
     )
-    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    child = python("-c", code)
     assert (child.returncode, child.stdout) == (0, "[1, 2, 3]\n"), child.stderr
 
 
@@ -204,7 +198,7 @@ def test_every_dtype_takes_the_short_path(dtype, monkeypatch):
     assert ((x + x) * 2.0).exp().dtype is dtype
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@pytest.mark.usefixtures("two_devices")
 def test_the_device_of_the_operands(rng):
     """Operands of another device than the current one are left, and so are those of two; ops take the first kind."""
     straight, negative = ADD.straight(), NEGATIVE.straight()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -27,6 +25,7 @@ from lucid.cuda.source import sources
 from lucid.cuda.source.signature import Source
 from lucid.errors import DeviceError, DtypeError, KernelError
 from tests.pieces import in_threads
+from tests.pieces.children import python
 
 
 @pytest.fixture
@@ -185,7 +184,8 @@ assert not [name for name in opened if name.endswith((".cu", ".cuh"))]
 KERNELS[0].signature(KERNELS[0].instances[0])
 assert [name for name in opened if name.endswith(".cuh")]
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    ran = python("-c", script)
+    assert ran.returncode == 0, ran.stderr
 
 
 # ---- the path to the driver ----

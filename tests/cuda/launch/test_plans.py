@@ -21,14 +21,10 @@ from lucid.cuda.launch.plans import empty, launches_only, planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
 from lucid.ops.base.core import ADD
+from tests.kernels.near import device
 from tests.pieces import in_threads
 
 pytestmark = pytest.mark.gpu
-
-
-def device(array):
-    """Return a copy of an array on the device."""
-    return gpu.cupy().asarray(array)
 
 
 def asked(function):
@@ -448,7 +444,7 @@ def test_many_threads_run_one_plan(rng):
     assert not wrong
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@pytest.mark.usefixtures("two_devices")
 def test_each_device_runs_its_own_kernel(rng, monkeypatch):
     """A kernel is loaded for each device, also where a plan or a bound launch was made on another."""
     monkeypatch.setenv("LUCID_CUDA_SIMULATOR", "2")
@@ -463,7 +459,7 @@ def test_each_device_runs_its_own_kernel(rng, monkeypatch):
         assert set(launcher._handles) == {0, 1}
 
 
-@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+@pytest.mark.usefixtures("two_devices")
 def test_a_plan_serves_every_device(rng):
     """It holds no handle of a device: the kernel is found on the current one."""
     run, calls = asked(sum_of)

@@ -16,6 +16,7 @@ from lucid.cuda import cache
 from lucid.cuda.simulator import bootstrap, builder, compilation, runtime
 from lucid.errors import KernelError, SettingError
 from tests.cuda.simulator.launching import launcher, refused
+from tests.pieces.children import python
 
 needs_cupy = pytest.mark.skipif(not gpu.is_simulated(), reason="needs CuPy, which LUCID_CUDA_SIMULATOR has found")
 
@@ -231,7 +232,6 @@ def test_settings_that_are_no_numbers(monkeypatch, text):
 def test_what_the_number_of_devices_does(text, status):
     """A wrong number stops the import of lucid, none and 0 simulate nothing."""
     code = "import sys, lucid\nfrom lucid.base import gpu\nsys.exit(gpu.is_simulated() and lucid.cuda.device_count())"
-    environment = {**os.environ, "LUCID_CUDA_SIMULATOR": text}
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    ran = python("-c", code, LUCID_CUDA_SIMULATOR=text)
     assert ran.returncode == status
     assert ("SettingError: the environment variable LUCID_CUDA_SIMULATOR" in ran.stderr) == (status == 1)

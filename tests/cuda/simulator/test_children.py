@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.pieces.children import ROOT, python, simulator
 
 pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
 
@@ -41,10 +38,7 @@ def test_sum():
 
 def run(*arguments, **variables):
     """Return what a process prints that begins with two devices, by the command; LUCID_CUDA_SIMULATOR is not set."""
-    environment = {key: value for key, value in os.environ.items() if key != "LUCID_CUDA_SIMULATOR"}
-    environment |= {"PYTHONPATH": str(ROOT), **variables}
-    command = [sys.executable, "-m", "lucid.cuda.simulator", "--devices", "2", *map(str, arguments)]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ran = simulator("--devices", "2", *arguments, **variables)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
@@ -68,10 +62,9 @@ def test_scripts(tmp_path):
     begun = script.read_text(encoding="utf-8")
     script.write_text(begun.format("import cupy"), encoding="utf-8")
     assert run(script) == "2 6\n"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "LUCID_CUDA_SIMULATOR": "3"}
     for line, told in (("import lucid", "3 6\n"), ("import lucid; os.environ['LUCID_CUDA_SIMULATOR'] = '0'", "")):
         script.write_text(begun.format(line), encoding="utf-8")
-        ran = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+        ran = python(script, LUCID_CUDA_SIMULATOR="3")
         assert ran.stdout == told
         assert ("cudaErrorInsufficientDriver" in ran.stderr) == (not told)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.pieces.children import python
+from tests.pieces.children import simulator as run
 
 pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
 
@@ -99,14 +96,6 @@ fill()
 """
 
 
-def run(*arguments, where=None, **variables):
-    """Run the command; LUCID_CUDA_SIMULATOR is not set unless it is named."""
-    environment = {key: value for key, value in os.environ.items() if key != "LUCID_CUDA_SIMULATOR"}
-    environment |= {"PYTHONPATH": str(ROOT), **variables}
-    command = [sys.executable, "-m", "lucid.cuda.simulator", *map(str, arguments)]
-    return subprocess.run(command, env=environment, cwd=where, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture
 def script(tmp_path):
     """Return a function that writes a script and gives its path."""
@@ -165,22 +154,18 @@ def test_as_python_runs_it(script, tmp_path, how):
     )
     path = script(text)
     arguments = {"script": [path], "module": ["-m", "script"], "code": ["-c", text]}[how]
-    ours = run(*arguments, "-x", "y", where=tmp_path)
-    python = subprocess.run(
-        [sys.executable, *map(str, arguments), "-x", "y"], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert python.returncode == 5
+    ours, pythons = (way(*arguments, "-x", "y", settings={"cwd": tmp_path}) for way in (run, python))
+    assert pythons.returncode == 5
     assert (ours.returncode, ours.stderr) == (5, "")
     # runpy gives a package where Python gives none
-    assert ours.stdout.replace(" \n", " None\n") == python.stdout.replace(" \n", " None\n")
+    assert ours.stdout.replace(" \n", " None\n") == pythons.stdout.replace(" \n", " None\n")
 
 
 def test_errors_are_those_of_the_script(script):
     """Syntax errors and messages of sys.exit look and end as they do under Python."""
     path = script("x = (\n")
-    ours, python = run(path), subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
-    assert (ours.returncode, ours.stderr) == (python.returncode, python.stderr)
+    ours, pythons = run(path), python(path)
+    assert (ours.returncode, ours.stderr) == (pythons.returncode, pythons.stderr)
     ours = run("-c", "import sys; sys.exit('enough')")
     assert (ours.returncode, ours.stderr) == (1, "enough\n")
 
@@ -198,7 +183,7 @@ def test_errors_are_those_of_the_script(script):
 )
 def test_what_cannot_be_run(tmp_path, arguments, words):
     """A wrong option, a wrong number and a missing script end with a sentence and status 2."""
-    ran = run(*arguments, where=tmp_path)
+    ran = run(*arguments, settings={"cwd": tmp_path})
     assert ran.returncode == 2
     assert words in ran.stderr
     assert "Traceback" not in ran.stderr

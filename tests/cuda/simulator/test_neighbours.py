@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.pieces.children import simulated
 
 pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
 
@@ -45,9 +41,7 @@ def overrun():
 
 def run(code, sanitize):
     """Run Python code with a simulated device."""
-    environment = os.environ | {"LUCID_CUDA_SIMULATOR": "1", "LUCID_SIMULATOR_SANITIZE": sanitize}
-    environment["PYTHONPATH"] = str(ROOT)
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    return simulated(code, LUCID_SIMULATOR_SANITIZE=sanitize)
 
 
 @pytest.mark.parametrize("begin", [BEGIN, BEGIN.replace("import cupy\nimport lucid", "import lucid\nimport cupy")])

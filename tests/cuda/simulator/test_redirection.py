@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
-import sys
 import types
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from lucid.cuda.simulator import absence
 from lucid.cuda.simulator.redirection import functions
 from lucid.cuda.simulator.runtime import FOLDER
 from lucid.cuda.simulator.wheels import WHEELS, installed
+from tests.pieces.children import python
 
 pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
 
@@ -38,9 +38,7 @@ def binary(pattern):
 
 def asked_for(path, prefix):
     """Functions that a binary needs from others."""
-    told = subprocess.run(
-        ["nm", "-D", "--undefined-only", str(path)], capture_output=True, text=True, check=True
-    ).stdout
+    told = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True, check=True).stdout
     return re.findall(rf" U ({prefix}\w+)", told)
 
 
@@ -68,9 +66,7 @@ def test_the_sorts_are_named():
 
 def test_a_wheel_without_names_is_seen(tmp_path):
     """A stripped binary names nothing."""
-    subprocess.run(
-        ["strip", "--strip-all", "-o", str(tmp_path / "stripped"), str(binary("cupy/cuda/thrust"))], check=True
-    )
+    subprocess.run(["strip", "--strip-all", "-o", tmp_path / "stripped", binary("cupy/cuda/thrust")], check=True)
     assert not functions(tmp_path / "stripped")
 
 
@@ -97,7 +93,7 @@ def test_a_jump_may_go_on_in_the_next_page(tmp_path, before_its_end):
     text = AT_THE_END_OF_A_PAGE.format(4096 - before_its_end)
     library = tmp_path / "library.so"
     subprocess.run(["g++", "-shared", "-xc++", "-", "-o", library], input=text, text=True, check=True)
-    ran = subprocess.run([sys.executable, "-c", REDIRECTING, library], capture_output=True, text=True, check=False)
+    ran = python("-c", REDIRECTING, library)
     assert (ran.returncode, ran.stdout) == (0, "2\n"), ran.stderr
 
 
@@ -126,9 +122,7 @@ def test_the_finder_of_libraries_is_told_the_name_of_its_cuda(monkeypatch, wheel
     finder.load_nvidia_dynamic_lib, finder.DynamicLibNotFoundError = None, RuntimeError
     finder.LoadedDL = lambda *given: given
     monkeypatch.setattr(absence, "installed", lambda: (Path(), WHEELS[wheel]))
-    monkeypatch.setattr(
-        ctypes, "CDLL", lambda name: (asked.append(name), types.SimpleNamespace(_name=name, _handle=0))[1]
-    )
+    monkeypatch.setattr(ctypes, "CDLL", load)
     absence._change(finder)
     finder.load_nvidia_dynamic_lib("cusolver")
     assert asked == [WHEELS[wheel].soname("cusolver")]
@@ -146,8 +140,7 @@ def test_the_table_has_the_names_that_the_wheel_is_linked_to(path, library):
 def test_the_table_has_the_version_that_the_wheel_was_built_with():
     """The runtime inside of the wheel tells it, where nothing redirects it."""
     code = "from cupy_backends.cuda.api import runtime; print(runtime.runtimeGetVersion())"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(ran.stdout) == installed()[1].version
+    assert int(python("-c", code).stdout) == installed()[1].version
 
 
 @pytest.mark.skipif(not gpu.is_simulated(), reason="needs LUCID_CUDA_SIMULATOR")

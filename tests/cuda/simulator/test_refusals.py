@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,8 +13,8 @@ import pytest
 
 from lucid.cuda.simulator.runtime import DRIVER
 from lucid.cuda.simulator.wheels import WHEELS, installed
+from tests.pieces.children import ROOT, simulated
 
-ROOT = Path(__file__).parents[3]
 INSTALL = re.escape("pip install 'lucid-cupy[simulator]'")
 
 needs_cupy = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
@@ -23,9 +22,7 @@ needs_cupy = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: p
 
 def run(code, *folders, **variables):
     """Run Python code with a simulated device, and further folders first in the path of imports."""
-    environment = os.environ | {"LUCID_CUDA_SIMULATOR": "1", **variables}
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, (*folders, ROOT)))
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    return simulated(code, PYTHONPATH=os.pathsep.join(map(str, (*folders, ROOT))), **variables)
 
 
 def assert_refused(ran, error, words):

@@ -11,15 +11,10 @@ from scipy import special
 import lucid
 from lucid import distributions as d
 from lucid.autograd import gradcheck, gradgradcheck
-from tests.device import DEVICE
+from tests.distributions.samples import of
 
 SLOPES = np.array([0.0, 1e-12, -1e-6, 3e-3, -5e-3, 0.05, -0.3, 0.99, -1.01, 2.5, -7.0, 20.0, -29.0])
 NODES, WEIGHTS = special.roots_sh_legendre(80)
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
 
 
 def moments(t):

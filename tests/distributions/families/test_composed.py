@@ -12,13 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.autograd import gradcheck
 from lucid.errors import SettingError, ShapeError
-from tests.device import DEVICE
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
-
+from tests.distributions.samples import of
 
 SHAPES = np.array([[2.0], [0.5], [40.0]])
 # ours, SciPy's, and values far above

@@ -11,13 +11,9 @@ from lucid import distributions as d
 from lucid.autograd import gradcheck
 from lucid.distributions.implicit import _log_gamma_slope, log_gamma
 from tests.device import DEVICE
+from tests.distributions.samples import of
 
 MANY = 20_000 if DEVICE == "cpu" else 2_000
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
 
 
 def is_near(count, share):

@@ -12,12 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.distributions import constraints
 from lucid.errors import SettingError
-from tests.device import DEVICE
-
-
-def of(value, dtype=lucid.float64):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE)
+from tests.distributions.samples import of
 
 
 def logit_normal(x, loc, scale):

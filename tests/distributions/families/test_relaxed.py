@@ -12,12 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.distributions.relaxed_categorical import ExpRelaxedCategorical
 from lucid.errors import SettingError
-from tests.device import DEVICE
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+from tests.distributions.samples import of
 
 
 def log_density(temperature, logits, logs):

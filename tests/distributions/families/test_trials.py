@@ -10,12 +10,7 @@ from scipy import special, stats
 
 import lucid
 from lucid import distributions as d
-from tests.device import DEVICE
-
-
-def of(value, dtype=lucid.float64, **settings):
-    """Return a tensor on the device that is tested."""
-    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+from tests.distributions.samples import of
 
 
 def close(found, expected, rtol=2e-6, atol=1e-30):

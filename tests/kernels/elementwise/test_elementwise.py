@@ -12,6 +12,7 @@ import lucid
 from lucid.cuda.launch.layout import layouts_of
 from lucid.cuda.source.signature import constant
 from tests.gradients import numbers
+from tests.kernels.near import on_device
 
 MAX_DIMS = constant("elementwise.cuh", "MAX_DIMS")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8")
@@ -25,11 +26,6 @@ def numpy_dtype(name):
 def small_integers(rng, shape, dtype):
     """Draw numbers that every dtype holds, as their sums and differences."""
     return np.asarray(rng.integers(3, 50, shape)).astype(numpy_dtype(dtype))
-
-
-def on_device(array):
-    """Return a CUDA tensor of an array."""
-    return lucid.tensor(array, device="cuda")
 
 
 def part_of(tensor, index):

@@ -17,6 +17,7 @@ from lucid.ops.elementwise import comparison, power
 from lucid.ops.elementwise import complex as parts
 from tests.gradients import numbers
 from tests.kernels.declared import KERNELS
+from tests.kernels.near import on_device
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
@@ -265,11 +266,6 @@ def pairs_of(dtype):
     values = sorted({0, 1, 2, 3, 7, info.max, info.max - 1, info.min, max(info.min, -1), max(info.min, -7)})
     left, right = np.meshgrid(np.array(values, dtype), np.array(values, dtype))
     return np.ascontiguousarray(left.ravel()), np.ascontiguousarray(right.ravel())
-
-
-def on_device(array):
-    """Return a CUDA tensor of an array."""
-    return lucid.tensor(array, device="cuda")
 
 
 @pytest.mark.gpu

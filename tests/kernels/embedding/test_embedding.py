@@ -14,14 +14,6 @@ pytestmark = pytest.mark.gpu
 every_float = pytest.mark.parametrize("dtype", FLOATS)
 
 
-@pytest.fixture(params=["fast", "in order"])
-def way(request):
-    """Run a test with sums by atomics and in a fixed order."""
-    lucid.use_deterministic_algorithms(request.param == "in order")
-    yield request.param
-    lucid.use_deterministic_algorithms(False)
-
-
 @every_float
 @pytest.mark.parametrize("columns", [1, 31, 64])
 def test_forward(columns, dtype, rng):

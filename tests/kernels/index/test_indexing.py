@@ -11,24 +11,11 @@ import lucid
 from lucid.base import gpu
 from lucid.errors import IndexOutOfRangeError
 from lucid.ops.index import select_cuda as select
-from tests.kernels.near import FLOATS, assert_near, on_device, rounded
+from tests.kernels.near import FLOATS, assert_near, assert_same, device, on_device, rounded
 
 pytestmark = pytest.mark.gpu
 every_float = pytest.mark.parametrize("dtype", FLOATS)
 ANY = ("bool", "uint8", "int8", "int16", "int32", "int64", "complex64", "complex128", *FLOATS)
-
-
-@pytest.fixture(params=["fast", "in order"])
-def way(request):
-    """Run a test with sums by atomics and in a fixed order."""
-    lucid.use_deterministic_algorithms(request.param == "in order")
-    yield request.param
-    lucid.use_deterministic_algorithms(False)
-
-
-def device(array):
-    """Return a raw CUDA array."""
-    return gpu.cupy().asarray(array)
 
 
 def drawn(rng, shape, dtype):
@@ -94,9 +81,14 @@ def test_index(case, layout, kind, rng):
     # 1023 needs more than eight bits
     indices = places(rng, case, "int64" if kind == "int8" and max(shape) > 127 else kind)
     got = select.index(spread(x, layout) if x.size else device(x), *map(device, indices), dims=dims)
-    expected = x[key(x.ndim, dims, indices)]
-    assert got.shape == expected.shape
-    assert got.flags.c_contiguous
+    assert_same(got, x[key(x.ndim, dims, indices)])
+
+
+def assert_put(x, index, new):
+    """Fail unless rows are put where NumPy puts them."""
+    expected = x.copy()
+    expected[index] = new
+    got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
     assert (got.get() == expected).all()
 
 
@@ -108,10 +100,7 @@ def test_dtypes(dtype, rng):
         assert (select.index(device(x), device(index), dims=(0,)).get() == x[index]).all()
         new = drawn(rng, (5, columns), dtype)
         index = rng.permutation(6)[:5]
-        expected = x.copy()
-        expected[index] = new
-        got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
-        assert (got.get() == expected).all()
+        assert_put(x, index, new)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -212,10 +201,7 @@ def test_last_write_stays(rng):
                 drawn(rng, (200, columns), "float32"),
                 rng.integers(-4, 3, 200),
             )
-            expected = x.copy()
-            expected[index] = new
-            got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
-            assert (got.get() == expected).all()
+            assert_put(x, index, new)
         x, src, index = drawn(rng, (3, 4), "int64"), drawn(rng, (3, 50), "int64"), rng.integers(0, 4, (3, 50))
         expected = x.copy()
         for r, c in itertools.product(range(3), range(50)):

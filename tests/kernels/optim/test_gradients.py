@@ -206,10 +206,8 @@ def test_clipping_what_kernels_leave_counts_as_an_in_place_change_too():
 
 
 @pytest.fixture
-def second():
+def second(two_devices):
     """Return another device than the current one."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two CUDA devices")
     return "cuda:1"
 
 

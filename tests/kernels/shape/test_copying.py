@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.base import gpu
 from lucid.cuda.launch import copying
-from tests.kernels.near import FLOATS, assert_near, on_device, rounded
+from tests.kernels.near import FLOATS, assert_near, assert_same, device, on_device, rounded
 
 pytestmark = pytest.mark.gpu
 ANY = ("bool", "int8", "int16", "int32", "int64", "complex64", "complex128", *FLOATS)
@@ -20,20 +19,6 @@ def drawn(rng, shape, dtype):
     return rng.integers(-100, 100, shape).astype(getattr(lucid, dtype).numpy)
 
 
-def device(array):
-    """Return a raw CUDA array."""
-    return gpu.cupy().asarray(array)
-
-
-def same(got, expected):
-    """Compare a CUDA array with NumPy's, bit for bit."""
-    assert got is not NotImplemented
-    assert got.dtype == expected.dtype
-    assert got.shape == expected.shape
-    assert got.flags.c_contiguous
-    assert (got.get() == expected).all()
-
-
 @every_dtype
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("lengths", [(3,), (1, 0, 4), (16, 32), (2,) * 19])
@@ -41,7 +26,7 @@ def test_cat(lengths, dim, dtype, rng):
     """Any number of arrays is joined along any dimension, also more than one launch takes."""
     shapes = [(*(2, 3, 8)[:dim], length, *(2, 3, 8)[dim + 1 :]) for length in lengths]
     arrays = [drawn(rng, shape, dtype) for shape in shapes]
-    same(copying.cat(*map(device, arrays), dim=dim), np.concatenate(arrays, dim))
+    assert_same(copying.cat(*map(device, arrays), dim=dim), np.concatenate(arrays, dim))
 
 
 @every_dtype
@@ -49,7 +34,7 @@ def test_stack(dtype, rng):
     """Arrays are joined along a new dimension, also those that lie otherwise in memory."""
     arrays = [drawn(rng, (3, 5), dtype) for _ in range(4)]
     for dim in range(3):
-        same(copying.stack(*[device(a.T.copy()).T for a in arrays], dim=dim), np.stack(arrays, dim))
+        assert_same(copying.stack(*[device(a.T.copy()).T for a in arrays], dim=dim), np.stack(arrays, dim))
 
 
 def test_joining_without_some(rng):
@@ -57,11 +42,11 @@ def test_joining_without_some(rng):
     parts = [drawn(rng, (3, 2), "float32"), None, drawn(rng, (3, 4), "float32")]
     raw = [None if part is None else device(part) for part in parts]
     settings = {"shape": (3, 9), "dtype": np.dtype(np.float32), "sizes": (2, 3, 4), "dim": 1}
-    same(copying.split_grad(*raw, **settings), np.concatenate([parts[0], np.zeros((3, 3), "f"), parts[2]], 1))
+    assert_same(copying.split_grad(*raw, **settings), np.concatenate([parts[0], np.zeros((3, 3), "f"), parts[2]], 1))
     rows = [None, device(parts[0]), None]
     expected = np.zeros((3, 3, 2), np.float32)
     expected[:, 1] = parts[0]
-    same(copying.unbind_grad(*rows, shape=(3, 3, 2), dtype=np.dtype(np.float32), dim=1), expected)
+    assert_same(copying.unbind_grad(*rows, shape=(3, 3, 2), dtype=np.dtype(np.float32), dim=1), expected)
 
 
 @every_dtype
@@ -71,7 +56,7 @@ def test_repeat(repeats, dtype, rng):
     x = drawn(rng, (2, 3), dtype)
     raw = device(x)
     got = copying.repeat(raw, repeats=repeats)
-    same(got, np.tile(x, repeats))
+    assert_same(got, np.tile(x, repeats))
     assert got.data.ptr != raw.data.ptr or not got.size
 
 
@@ -84,9 +69,9 @@ def test_pad(columns, pads, dtype, rng):
     for value in (0, 1):
         expected = np.full([a + n + b for n, (a, b) in zip(x.shape, pads, strict=True)], value, x.dtype)
         expected[pads[0][0] : pads[0][0] + 3, pads[1][0] : pads[1][0] + columns] = x
-        same(copying.pad(device(x), pads=pads, value=value), expected)
-        same(copying.pad(device(x.T.copy()).T, pads=pads, value=value), expected)
-        same(copying.pad(device(x[::-1].copy())[::-1], pads=pads, value=value), expected)
+        assert_same(copying.pad(device(x), pads=pads, value=value), expected)
+        assert_same(copying.pad(device(x.T.copy()).T, pads=pads, value=value), expected)
+        assert_same(copying.pad(device(x[::-1].copy())[::-1], pads=pads, value=value), expected)
 
 
 @pytest.mark.parametrize("value", [2.5, -np.inf, np.nan])
@@ -115,9 +100,9 @@ def test_getitem_grad(name, dtype, rng):
     expected = np.zeros(shape, getattr(lucid, dtype).numpy)
     grad = drawn(rng, expected[index].shape, dtype)
     expected[index] = grad
-    same(copying.getitem_grad(device(grad), shape=shape, index=index), expected)
+    assert_same(copying.getitem_grad(device(grad), shape=shape, index=index), expected)
     turned = np.ascontiguousarray(grad[..., ::-1])
-    same(copying.getitem_grad(device(turned)[..., ::-1], shape=shape, index=index), expected)
+    assert_same(copying.getitem_grad(device(turned)[..., ::-1], shape=shape, index=index), expected)
 
 
 @every_dtype
@@ -128,7 +113,7 @@ def test_roll(moves, dtype, rng):
     shifts, dims = moves
     expected = np.roll(x, shifts, dims)
     for raw in (device(x), device(x.T.copy()).T, device(x[:, ::-1].copy())[:, ::-1]):
-        same(copying.roll(raw, shifts=shifts, dims=dims), expected)
+        assert_same(copying.roll(raw, shifts=shifts, dims=dims), expected)
 
 
 @every_dtype
@@ -137,8 +122,8 @@ def test_triangles(diagonal, dtype, rng):
     """Zeros stand beyond the diagonal, in any layout; NaN there is gone."""
     x = drawn(rng, (2, 4, 7), dtype)
     for raw in (device(x), device(x.T.copy()).T):
-        same(copying.tril(raw, diagonal=diagonal), np.tril(x, diagonal))
-        same(copying.triu(raw, diagonal=diagonal), np.triu(x, diagonal))
+        assert_same(copying.tril(raw, diagonal=diagonal), np.tril(x, diagonal))
+        assert_same(copying.triu(raw, diagonal=diagonal), np.triu(x, diagonal))
     unknown = device(np.full((3, 3), np.nan, np.float32))
     assert (copying.tril(unknown, diagonal=0).get()[0, 1:] == 0).all()
 
@@ -182,10 +167,10 @@ def test_masks(shape, dtype, rng):
     values = drawn(rng, int(mask.sum()), dtype)
     expected = np.zeros(shape, x.dtype)
     expected[mask] = values
-    same(copying.masked_put(device(values), device(mask)), expected)
+    assert_same(copying.masked_put(device(values), device(mask)), expected)
     expected = x.copy()
     expected[mask] = values
-    same(copying.masked_scatter(device(x), device(mask), device(values)), expected)
+    assert_same(copying.masked_scatter(device(x), device(mask), device(values)), expected)
 
 
 def test_too_few_values():

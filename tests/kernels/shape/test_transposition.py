@@ -9,6 +9,7 @@ import lucid
 from lucid.base import gpu
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.copying import transposed
+from tests.kernels.near import assert_same, device
 
 pytestmark = pytest.mark.gpu
 # Items of 1, 2, 4, 8 and 16 bytes.
@@ -18,16 +19,7 @@ every_size = pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float3
 def drawn(rng, shape, dtype):
     """Return a NumPy array, and the same on the device."""
     array = rng.integers(0, 200, shape).astype(dtype)
-    return array, gpu.cupy().asarray(array)
-
-
-def same(got, expected):
-    """Compare a CUDA array with NumPy's, bit for bit."""
-    assert got is not NotImplemented
-    assert got.dtype == expected.dtype
-    assert got.shape == expected.shape
-    assert got.flags.c_contiguous
-    assert (got.get() == expected).all()
+    return array, device(array)
 
 
 @every_size
@@ -35,7 +27,7 @@ def same(got, expected):
 def test_matrices(shape, dtype, rng):
     """Whole tiles and parts of tiles are copied, and nothing beside them."""
     array, raw = drawn(rng, shape, dtype)
-    same(transposed(raw.T), array.T)
+    assert_same(transposed(raw.T), array.T)
 
 
 @every_size
@@ -43,7 +35,7 @@ def test_matrices(shape, dtype, rng):
 def test_batches(axes, dtype, rng):
     """A third dimension lies anywhere in front of the innermost one."""
     array, raw = drawn(rng, (18, 17, 33), dtype)
-    same(transposed(raw.transpose(axes)), array.transpose(axes))
+    assert_same(transposed(raw.transpose(axes)), array.transpose(axes))
 
 
 @every_size
@@ -53,7 +45,7 @@ def test_blocks_of_several_tiles(dtype, rng, monkeypatch):
     copying._transposition_of.cache_clear()
     array, raw = drawn(rng, (3, 70, 100), dtype)
     try:
-        same(transposed(raw.swapaxes(1, 2)), array.swapaxes(1, 2))
+        assert_same(transposed(raw.swapaxes(1, 2)), array.swapaxes(1, 2))
     finally:
         copying._transposition_of.cache_clear()
 
@@ -64,7 +56,7 @@ def test_dimensions_that_count_as_one(axes, rng):
     array, raw = drawn(rng, (3, 6, 7, 19), "float32")
     if axes[-1] == 0:
         array, raw = drawn(rng, (19, 6, 7, 3), "float32")
-    same(transposed(raw.transpose(axes)), array.transpose(axes))
+    assert_same(transposed(raw.transpose(axes)), array.transpose(axes))
 
 
 def test_parts_of_larger_arrays(rng):
@@ -76,7 +68,7 @@ def test_parts_of_larger_arrays(rng):
         lambda a: a[:, ::-1].swapaxes(1, 2),
         lambda a: (np if a is array else gpu.cupy()).broadcast_to(a[:1, :20], (3, 20, 50)).swapaxes(1, 2),
     ):
-        same(transposed(part(raw)), part(array))
+        assert_same(transposed(part(raw)), part(array))
 
 
 def test_what_is_left_to_the_general_copy(rng):

@@ -1,7 +1,5 @@
 """Gelu of more elements than one block, whose slope NumPy finds beside the value."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ from lucid.errors import LucidError
 from lucid.nn import functional as F
 from lucid.ops.base.blocks import BLOCK
 from tests.device import DEVICE
+from tests.pieces.memory import traced
 
 
 def drawn(dtype, count=BLOCK * 2 + 77):
@@ -81,16 +80,12 @@ def test_the_slope_goes_with_what_is_saved():
     """After backward the graph of many elements holds no more than that of few, though a result keeps the graph."""
     x = lucid.randn(1 << 20, device="cpu").requires_grad_()
     lucid.nn.functional.gelu(x)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         loss = F.gelu(x).sum()
         loss.backward()
         x.grad = None
         assert loss.grad_fn is not None
-        held = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert held < 1 << 20
+    assert memory.held < 1 << 20
 
 
 def test_hooks_of_saved_tensors_count():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from lucid.ops.base.keywords import ALSO_OUT, NEVER_OUT, add_to_methods
 from lucid.ops.base.later import LaterMethod, LaterModule
 from lucid.public import written_in
 from tests.device import DEVICE, shares_memory
+from tests.pieces.children import python
 
 
 def matrix(rng, dtype=np.float32):
@@ -298,7 +297,7 @@ class Counted(lucid.Tensor):
 t = Counted([[2.0]])
 print(t.det().item(), t.det().item())
 """
-    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    child = python("-c", code)
     assert child.stdout == "3.0 3.0\n", child.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import lucid
 from lucid import linalg
 from lucid.ops.decomposition import chains
 from tests.gradients import numbers
+from tests.pieces.memory import traced
 
 
 def test_a_chain_is_multiplied_in_the_cheapest_order(monkeypatch):
@@ -259,10 +259,6 @@ def test_memory_of_the_gradient_of_qr(rng):
     for _ in range(2):  # the first pass makes what is kept
         q, r = linalg.qr(a)
         total = q.sum() + r.sum()
-        tracemalloc.start()
-        try:
+        with traced() as memory:
             lucid.autograd.grad(total, a)
-            most = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-    assert most < 5.5 * a.array.nbytes
+    assert memory.most < 5.5 * a.array.nbytes

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import lucid
 from lucid.errors import ArgumentError, ShapeError
 from tests.gradients import numbers
+from tests.pieces.memory import traced
 
 
 def test_without_the_last_product(rng):
@@ -123,10 +122,6 @@ def test_memory_for_scores_ends_with_their_softmax(rng):
     )
     attend = lucid.nn.functional.multi_head_attention_forward
     for _ in range(2):  # the first call makes what is kept
-        tracemalloc.start()
-        try:
+        with traced() as memory:
             _, weights = attend(x, x, x, 8, 1, w_in, None, None, None, False, 0.0, w_out, None)
-            most = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-    assert most < 3.5 * weights.array.nbytes
+    assert memory.most < 3.5 * weights.array.nbytes

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -19,6 +16,8 @@ from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from tests.device import shares_memory
+from tests.pieces.children import python
+from tests.pieces.memory import traced
 
 
 def ones(*shape, dtype=None):
@@ -158,15 +157,11 @@ def test_the_gradient_of_one_matrix_takes_no_memory_for_each_of_a_stack(name, rn
     out = STACKS[name](x, w)
     assert out.shape == (400, 2, 50)
     grad = lucid.tensor(rng.standard_normal(out.shape).astype(np.float32))
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         out.backward(grad)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     expected = x.numpy().reshape(-1, 40).T.astype(float) @ grad.numpy().reshape(-1, 50)
     np.testing.assert_allclose(w.grad.numpy(), expected, rtol=1e-4, atol=1e-4)
-    assert most < 400 * 40 * 50 * 4 / 2, f"{most} bytes"
+    assert memory.most < 400 * 40 * 50 * 4 / 2
 
 
 @pytest.mark.parametrize(
@@ -214,7 +209,7 @@ def test_the_order_is_looked_for_only_when_needed():
         "einsum('ij,jk', x, x); print('opt_einsum' in sys.modules)\n"
         "einsum('ij,jk,kl', x, x, x); print('opt_einsum' in sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    run = python("-c", program)
     assert run.stdout.split() == ["False", "True"], run.stderr
 
 

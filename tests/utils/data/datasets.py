@@ -46,6 +46,15 @@ class Augmented(Numbers):
         return index, random.random(), np.random.random()  # noqa: NPY002
 
 
+class Seeds(OfSize):
+    """The seed of each sample."""
+
+    size = 4
+
+    def __getitem__(self, index):
+        return sample_seed()
+
+
 class Stream(IterableDataset):
     """The numbers up to `size`, of which each worker has its own."""
 
@@ -79,6 +88,14 @@ class Resumable(Stream):
 
     def load_state_dict(self, state):
         self.position = state["position"]
+
+
+def broken_start(number):
+    raise ValueError(f"worker {number} cannot start")
+
+
+def as_they_are(samples):
+    return samples
 
 
 class Failing(OfSize):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
+import itertools
 import multiprocessing
 import threading
 from pathlib import Path
@@ -47,6 +49,40 @@ def passes(dataset, count=2, **settings):
     lucid.manual_seed(11)
     loader = DataLoader(dataset, **{"batch_size": 4, "shuffle": not isinstance(dataset, IterableDataset), **settings})
     return [lists(loader) for _ in range(count)]
+
+
+def shuffled(seed, **settings):
+    """Return a loader over the numbers, of which the order and the random numbers are those of the seed."""
+    lucid.manual_seed(seed)
+    return DataLoader(Numbers(), batch_size=4, shuffle=True, **settings)
+
+
+def begun(loader):
+    """Return an iterator over a loader that has given its first batch."""
+    iterator = iter(loader)
+    next(iterator)
+    return iterator
+
+
+def cut_off(make, cut, again, load=copy.deepcopy):
+    """Return what is left of an epoch and the next one, of a loader and of another that goes on where it was cut."""
+    lucid.manual_seed(7)
+    loader = make()
+    iterator = iter(loader)
+    given = lists(itertools.islice(iterator, cut))
+    state = load(loader.state_dict())
+    rest = lists(iterator), lists(loader)
+    lucid.manual_seed(99)
+    other = again()
+    other.load_state_dict(state)
+    return given, rest, (lists(other), lists(other))
+
+
+def goes_on(make, cut, again=None, **others):
+    """Fail unless a loader that goes on gives what the one that was cut off would have; return what both gave."""
+    given, rest, resumed = cut_off(make, cut, again or make, **others)
+    assert resumed == rest
+    return given, rest
 
 
 def left_behind():

@@ -27,8 +27,20 @@ from lucid.utils.data import (
     TensorDataset,
     get_worker_info,
 )
+from tests.pieces import in_threads
 from tests.utils.data.datasets import Augmented, Numbers, Resumable, Samples, Slow, Stream
-from tests.utils.data.readers import READERS, lists, name_of, passes, readers, some_readers
+from tests.utils.data.readers import (
+    READERS,
+    begun,
+    cut_off,
+    goes_on,
+    lists,
+    name_of,
+    passes,
+    readers,
+    shuffled,
+    some_readers,
+)
 
 # ---- order ----
 
@@ -138,20 +150,6 @@ def test_streams_are_read_in_turn(number):
 CUTS = range(21)
 
 
-def _resumed(make, cut, again, load=copy.deepcopy):
-    """Return what is left of an epoch and the next one, of a loader and of another that goes on where it was cut."""
-    lucid.manual_seed(7)
-    loader = make()
-    iterator = iter(loader)
-    given = lists(itertools.islice(iterator, cut))
-    state = load(loader.state_dict())
-    rest = lists(iterator), lists(loader)
-    lucid.manual_seed(99)
-    other = again()
-    other.load_state_dict(state)
-    return given, rest, (lists(other), lists(other))
-
-
 @pytest.mark.parametrize(
     ("reader", "cut"),
     [
@@ -167,9 +165,8 @@ def test_resuming(reader, cut):
     def make():
         return DataLoader(Numbers(), batch_size=4, shuffle=True, **reader)
 
-    given, rest, resumed = _resumed(make, cut, make, lambda state: pickle.loads(pickle.dumps(state)))
+    given, rest = goes_on(make, cut, load=lambda state: pickle.loads(pickle.dumps(state)))
     assert len(given) + len(rest[0]) == 20
-    assert resumed == rest
 
 
 @pytest.mark.parametrize("cut", CUTS[::7])
@@ -178,8 +175,7 @@ def test_resuming_with_other_workers(before, after, cut):
     """How many workers there are, and of which kind, makes no difference to what is left."""
     made = [{"num_workers": number, "worker": kind} for number, kind in ((before, "process"), (after, "thread"))]
     one, other = (lambda s=s: DataLoader(Numbers(), batch_size=4, shuffle=True, **s) for s in made)
-    _, rest, resumed = _resumed(one, cut, other)
-    assert resumed == rest
+    goes_on(one, cut, other)
 
 
 @pytest.mark.parametrize("cut", range(5))
@@ -222,8 +218,7 @@ def test_resuming_a_stream(reader, cut):
     def make():
         return DataLoader(Resumable(), batch_size=4, **reader)
 
-    _, rest, resumed = _resumed(make, cut, make)
-    assert resumed == rest
+    goes_on(make, cut)
 
 
 @some_readers
@@ -234,8 +229,7 @@ def test_resuming_a_stream_without_state(reader):
         return DataLoader(Stream(), batch_size=4, **reader)
 
     with pytest.warns(UserWarning, match="from its beginning"):
-        _, rest, resumed = _resumed(make, 5, make)
-    assert resumed == rest
+        goes_on(make, 5)
     with pytest.raises(SettingError, match=r"that \d workers read, and here are 7"):
         DataLoader(Stream(), num_workers=7).load_state_dict(make().state_dict())
 
@@ -247,7 +241,7 @@ def test_resuming_out_of_order(reader):
     def make():
         return DataLoader(Numbers(), batch_size=4, shuffle=True, in_order=False, **reader)
 
-    given, rest, resumed = _resumed(make, 7, make)
+    given, rest, resumed = cut_off(make, 7, make)
     assert sorted(resumed[0]) == sorted(rest[0])
     assert len({tuple(batch[0]) for batch in given + resumed[0]}) == 20
 
@@ -263,8 +257,7 @@ def test_resuming_with_a_sampler_that_keeps_no_state(reader, batch_sampler):
             return DataLoader(Numbers(), batch_sampler=[order[k : k + 4] for k in range(0, 77, 4)], **reader)
         return DataLoader(Numbers(), batch_size=4, sampler=order, **reader)
 
-    _, rest, resumed = _resumed(make, 6, make)
-    assert resumed == rest
+    goes_on(make, 6)
 
 
 class Evens(RandomSampler):
@@ -342,23 +335,8 @@ class Kept(Stateful, Sampler):
         self.perm, self.at = [], 0
 
 
-def test_resuming_with_a_state_of_a_class_of_the_users():
-    """It counts, whichever class of the user's has it."""
-
-    def make():
-        return DataLoader(Numbers(), batch_size=4, sampler=Kept())
-
-    lucid.manual_seed(7)
-    loader = make()
-    iterator = iter(loader)
-    next(iterator)
-    other = make()
-    other.load_state_dict(copy.deepcopy(loader.state_dict()))
-    assert lists(other) == lists(iterator)
-
-
 class More(RandomSampler):
-    """Adds something to the state."""
+    """Adds something to the state, which comes back to it."""
 
     def state_dict(self):
         return {**super().state_dict(), "mine": 1}
@@ -368,33 +346,11 @@ class More(RandomSampler):
         super().load_state_dict(state)
 
 
-@pytest.mark.parametrize("cut", [0, 3, 20])
-def test_resuming_with_a_state_that_holds_more(cut):
-    """What a subclass adds comes back to it."""
-
-    def make():
-        return DataLoader(Numbers(), batch_size=4, sampler=More(Numbers()))
-
-    _, rest, resumed = _resumed(make, cut, make)
-    assert resumed == rest
-
-
 class Twice(RandomSampler):
-    """Two orders of the class above in one pass."""
+    """Two orders of the class above in one pass, each of which is an epoch of its own."""
 
     def __iter__(self):
         return itertools.chain(super().__iter__(), super().__iter__())
-
-
-@pytest.mark.parametrize("cut", [3, 39])
-def test_resuming_with_two_orders_in_a_pass(cut):
-    """Each is an epoch of its own."""
-
-    def make():
-        return DataLoader(Numbers(), batch_size=4, sampler=Twice(Numbers()))
-
-    _, rest, resumed = _resumed(make, cut, make)
-    assert resumed == rest
 
 
 @pytest.mark.parametrize("kind", [RandomSampler, Evens])
@@ -490,35 +446,39 @@ SAMPLERS = {
     "backwards": lambda: {"batch_sampler": Backwards(RandomSampler(Numbers()), 4, drop_last=False)},
     "grouped": lambda: {"batch_sampler": Grouped(RandomSampler(Numbers()))},
     "grouped, late": lambda: {"batch_sampler": Grouped(Late(Numbers(), 1, 0))},
+    "more": lambda: {"batch_size": 4, "sampler": More(Numbers())},
+    "twice": lambda: {"batch_size": 4, "sampler": Twice(Numbers())},
 }
+ENDS = {"more": [20], "twice": [39]}
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("cut", [0, 3, 9])
+@pytest.mark.parametrize(("name", "cut"), [(name, cut) for name in SAMPLERS for cut in [0, 3, 9, *ENDS.get(name, [])]])
 def test_resuming_with_a_sampler_that_makes_an_order_of_another(name, cut):
-    """The state that it inherits is that of the other order: its own indices are skipped, in the same epoch."""
+    """The state that it inherits is that of the other order: its own indices are skipped, in the same epoch.
+
+    Of one that adds to the state, or has two orders in a pass, too.
+    """
 
     def make():
         return DataLoader(Numbers(), **SAMPLERS[name]())
 
-    given, rest, resumed = _resumed(make, cut, make)
+    given, rest = goes_on(make, cut)
     assert len(given) == cut
-    assert resumed == rest
-    assert resumed[0] != resumed[1]
+    assert rest[0] != rest[1]
 
 
-def test_resuming_with_a_sampler_that_draws():
-    """The loader draws its seed also where a state gives another: what the sampler draws after it is the same."""
+@pytest.mark.parametrize(("kind", "seed"), [(Drawn, 7), (Kept, 8)])
+def test_resuming_with_a_sampler_that_draws(kind, seed):
+    """The loader draws its seed also where a state gives another: what the sampler draws after it is the same.
 
-    def make():
-        lucid.manual_seed(7)
-        return DataLoader(Numbers(), batch_size=4, sampler=Drawn())
-
-    loader = make()
-    iterator = iter(loader)
-    next(iterator)
-    state = loader.state_dict()
-    again = make()
+    Where the sampler keeps what it drew, in a state that any class of the user's has, that counts, whatever the seed.
+    """
+    lucid.manual_seed(7)
+    loader = DataLoader(Numbers(), batch_size=4, sampler=kind())
+    iterator = begun(loader)
+    state = copy.deepcopy(loader.state_dict())
+    lucid.manual_seed(seed)
+    again = DataLoader(Numbers(), batch_size=4, sampler=kind())
     again.load_state_dict(state)
     assert lists(again) == lists(iterator)
 
@@ -579,8 +539,7 @@ class Reused(DataLoader):
 
 def test_a_subclass_that_replaces_its_sampler():
     """The mark that PyTorch has on what may no longer be set can be taken off."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    loader = shuffled(2)
     expected = [[batch[0] for batch in lists(loader)] for _ in range(2)]
     lucid.manual_seed(2)
     reused = Reused(Numbers(), batch_size=4, shuffle=True)
@@ -634,14 +593,14 @@ def test_a_stream_that_is_its_own_iterator(reader, kind):
 
 def test_a_state_that_cannot_be_loaded_changes_nothing():
     """The sampler refuses its part: the pass that was to come is still the next one."""
-    loader = _equal(2)
+    loader = shuffled(2)
     list(loader)
     state = loader.state_dict()
     with pytest.raises(ArgumentError):
         loader.load_state_dict({**state, "passes": {"seed": 1, "epoch": 9, "position": 0}, "order": {"sampler": {}}})
     assert loader.state_dict() == state
     rest = lists(loader)
-    again = _equal(2)
+    again = shuffled(2)
     list(again)
     assert lists(again) == rest
 
@@ -680,15 +639,7 @@ def told(index):
 def test_threads_that_share_a_pass(reader):
     """Each batch comes once, to one of them."""
     iterator, got = iter(DataLoader(Numbers(), batch_size=2, **reader)), []
-
-    def take():
-        got.extend(batch[0].tolist() for batch in iterator)
-
-    threads = [threading.Thread(target=take) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
+    in_threads(*[lambda: got.extend(batch[0].tolist() for batch in iterator)] * 4)
     assert sorted(got) == [batch[0].tolist() for batch in DataLoader(Numbers(), batch_size=2)]
 
 
@@ -708,8 +659,7 @@ def test_indices_that_are_tensors():
 
 def test_a_pass_that_was_left():
     """The next pass is the next epoch, also after a `break`; setting the epoch goes back."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    loader = shuffled(2)
     whole = [lists(loader) for _ in range(3)]
     lucid.manual_seed(2)
     next(iter(loader))
@@ -725,10 +675,9 @@ def test_a_pass_that_was_left():
 def test_passes_at_the_same_time(reader):
     """Passes over one loader do not disturb each other, nor the states that are taken in the latest."""
     settings = {**reader, "persistent_workers": True} if reader else {}
-    loader = _equal(2)
+    loader = shuffled(2)
     whole = [lists(loader) for _ in range(4)]
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True, **settings)
+    loader = shuffled(2, **settings)
     outer = iter(loader)
     given = [next(outer)]
     for epoch in (1, 2):
@@ -741,7 +690,7 @@ def test_passes_at_the_same_time(reader):
     next(other)
     state = loader.state_dict()
     assert len(lists(one)) == 19
-    again = _equal(5)
+    again = shuffled(5)
     again.load_state_dict(state)
     assert lists(again) == lists(other)
 
@@ -750,11 +699,9 @@ def test_passes_at_the_same_time(reader):
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda loader: pickle.loads(pickle.dumps(loader))])
 def test_copies(settings, duplicate):
     """A copy goes on with the next epoch as the loader does, also one that was made in the middle of a pass."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True, generator=lucid.Generator().manual_seed(3), **settings)
+    loader = shuffled(2, generator=lucid.Generator().manual_seed(3), **settings)
     list(loader)
-    iterator = iter(loader)
-    next(iterator)
+    iterator = begun(loader)
     copied = duplicate(loader)
     assert len(list(iterator)) == 19
     assert lists(copied) == lists(loader)
@@ -783,11 +730,9 @@ def test_datasets_without_a_length():
 
 def test_setting_the_epoch_of_a_loaded_state():
     """A training loop that sets the epoch goes on in the middle of that epoch, and begins another one anew."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    loader = shuffled(2)
     list(loader)
-    iterator = iter(loader)
-    next(iterator)
+    iterator = begun(loader)
     state, rest = loader.state_dict(), lists(iterator)
     other = DataLoader(Numbers(), batch_size=4, shuffle=True)
     other.load_state_dict(state)
@@ -803,8 +748,7 @@ def test_setting_the_epoch_of_a_loaded_state():
 
 def test_states_at_rest():
     """Before the first batch a state is that of the beginning, and after the last that of the next epoch."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    loader = shuffled(2)
     beginning = loader.state_dict()
     first = lists(loader)
     state = loader.state_dict()
@@ -830,10 +774,8 @@ def test_a_state_at_the_last_batch():
 
 def test_a_seed_given_after_a_state():
     """A state that was loaded wins over a seed that is set afterwards."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
-    iterator = iter(loader)
-    next(iterator)
+    loader = shuffled(2)
+    iterator = begun(loader)
     state, rest = loader.state_dict(), lists(iterator)
     other = DataLoader(Numbers(), batch_size=4, shuffle=True)
     other.load_state_dict(state)
@@ -846,17 +788,11 @@ def test_a_seed_given_after_a_state():
 )
 def test_states_that_are_none(state):
     """What is no state is refused, and changes nothing."""
-    lucid.manual_seed(2)
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    loader = shuffled(2)
     with pytest.raises(ArgumentError, match="load_state_dict"):
         loader.load_state_dict(state)
     lucid.manual_seed(2)
-    assert lists(loader) == lists(_equal(2))
-
-
-def _equal(seed):
-    lucid.manual_seed(seed)
-    return DataLoader(Numbers(), batch_size=4, shuffle=True)
+    assert lists(loader) == lists(shuffled(2))
 
 
 # ---- settings ----

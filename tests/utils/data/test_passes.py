@@ -12,14 +12,9 @@ import lucid
 from lucid.errors import ShapeError
 from lucid.utils.data import DataLoader, IterableDataset, get_worker_info, sample_seed
 from tests.pieces import raising
-from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Stream
-from tests.utils.data.readers import lists, some_readers
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Seeds, Stream
+from tests.utils.data.readers import begun, goes_on, lists, shuffled, some_readers
 from tests.waiting import PATIENCE, until
-
-
-def _equal(seed):
-    lucid.manual_seed(seed)
-    return DataLoader(Numbers(), batch_size=4, shuffle=True)
 
 
 @some_readers
@@ -93,9 +88,9 @@ def test_a_sample_that_raises_in_the_loop():
 
 def test_a_seed_given_after_a_loaded_pass():
     """A loaded state wins for its own pass alone: a seed that is set after that counts again."""
-    loader = _equal(2)
+    loader = shuffled(2)
     next(iter(loader))
-    other = _equal(3)
+    other = shuffled(3)
     other.load_state_dict(loader.state_dict())
     list(other)
     orders = []
@@ -107,11 +102,10 @@ def test_a_seed_given_after_a_loaded_pass():
 
 def test_an_older_pass_that_ends():
     """The end of a pass that is not the latest does not say which epoch is next."""
-    loader = _equal(2)
+    loader = shuffled(2)
     whole = [lists(loader) for _ in range(3)]
-    loader = _equal(2)
-    older = iter(loader)
-    next(older)
+    loader = shuffled(2)
+    older = begun(loader)
     assert lists(loader) == whole[1]
     list(older)
     assert lists(loader) == whole[2]
@@ -156,14 +150,7 @@ class Live(IterableDataset):
 @pytest.mark.parametrize("reader", [{}, {"num_workers": 1, "worker": "thread"}])
 def test_a_state_of_a_stream_is_of_its_time(reader):
     """A dataset may return the state that it goes on changing."""
-    loader = DataLoader(Live(), batch_size=4, **reader)
-    iterator = iter(loader)
-    next(iterator)
-    state = loader.state_dict()
-    rest = [batch.tolist() for batch in iterator]
-    other = DataLoader(Live(), batch_size=4, **reader)
-    other.load_state_dict(state)
-    assert [batch.tolist() for batch in other] == rest
+    goes_on(lambda: DataLoader(Live(), batch_size=4, **reader), 1, load=lambda state: state)
 
 
 class Cursor:
@@ -202,8 +189,7 @@ class Pages(IterableDataset):
 def test_an_iterator_that_keeps_state():
     """It goes on where it was, without reading what came before."""
     loader = DataLoader(Pages(), batch_size=4)
-    iterator = iter(loader)
-    next(iterator)
+    iterator = begun(loader)
     other = DataLoader(Pages(), batch_size=4)
     other.load_state_dict(loader.state_dict())
     assert [batch.tolist() for batch in other] == [batch.tolist() for batch in iterator]
@@ -249,15 +235,6 @@ def test_a_loader_below_a_loader(reader):
         loader = DataLoader(Nested(inner), generator=lucid.Generator().manual_seed(3), **reader)
         seeds.append([int(batch) for batch in loader])
     assert seeds[0] == seeds[1]
-
-
-class Seeds(OfSize):
-    """The seed of each sample."""
-
-    size = 4
-
-    def __getitem__(self, index):
-        return sample_seed()
 
 
 def with_seed(samples):
@@ -400,8 +377,7 @@ def test_a_seed_set_in_the_loop_is_none_of_a_streams_pass():
     """The state is that of the pass that is under way, whatever seed was set since it began."""
     lucid.manual_seed(2)
     loader = DataLoader(Stream(), batch_size=4)
-    iterator = iter(loader)
-    next(iterator)
+    iterator = begun(loader)
     lucid.manual_seed(99)
     state, rest = loader.state_dict(), lists(iterator)
     other = DataLoader(Stream(), batch_size=4)
@@ -429,8 +405,7 @@ def test_numbers_after_a_hook_that_failed():
             raise ValueError
 
     loader.register_batch_hook(hook)
-    iterator = iter(loader)
-    next(iterator)
+    iterator = begun(loader)
     with pytest.raises(ValueError):
         next(iterator)
     list(iterator)

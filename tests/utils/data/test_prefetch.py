@@ -268,10 +268,8 @@ def test_memory_is_the_current_streams_too(monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("settings", [{}, {"num_workers": 1, "pin_memory": True}])
-def test_a_device_that_is_not_the_current_one(settings):
+def test_a_device_that_is_not_the_current_one(settings, two_devices):
     """Its own stream waits for the copies, whichever device is current when a batch is asked for."""
-    if lucid.cuda.device_count() < 2:
-        pytest.skip("needs two devices")
     for current, where in ((0, "cuda:1"), (1, "cuda:0")):
         with lucid.cuda.device(current):
             batches = [batch[0] * 2 for batch in DataLoader(Numbers(), batch_size=40, device=where, **settings)]

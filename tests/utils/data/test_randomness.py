@@ -11,7 +11,7 @@ import lucid
 from lucid import nn
 from lucid.utils.data import DataLoader, sample_seed
 from lucid.utils.data.randomness import _NumpyStream, mix, number_of
-from tests.utils.data.datasets import OfSize
+from tests.utils.data import datasets
 
 NUMPYS = np.random
 """What users draw from without a generator of their own."""
@@ -81,13 +81,10 @@ def test_the_state_of_numpys_stream_is_copied_only_after_a_draw(monkeypatch):
         NUMPYS.set_bit_generator(bits)
 
 
-class Seeds(OfSize):
-    """The seed of each sample."""
+class Seeds(datasets.Seeds):
+    """Twelve samples."""
 
     size = 12
-
-    def __getitem__(self, index):
-        return sample_seed()
 
 
 def test_seeds_of_samples():

@@ -22,6 +22,7 @@ from lucid.utils.data import (
     WeightedRandomSampler,
 )
 from tests.utils.data.datasets import Stream
+from tests.utils.data.readers import begun
 
 SAMPLERS = {
     "sequential": lambda: SequentialSampler(range(30)),
@@ -479,8 +480,7 @@ def test_a_sampler_with_a_state_of_its_own_is_asked_for_it(batched):
         return DataLoader(range(12), batch_size=3 if batched else None, sampler=Counted())
 
     whole, other = loader(), loader()
-    iterator = iter(whole)
-    next(iterator)
+    iterator = begun(whole)
     other.load_state_dict(whole.state_dict())
     assert [lucid.tensor(batch).tolist() for batch in other] == [lucid.tensor(batch).tolist() for batch in iterator]
 

@@ -8,7 +8,7 @@ import pytest
 
 from lucid.utils.data import DataLoader, LoaderStats, iteration
 from tests.utils.data.datasets import Slow
-from tests.utils.data.readers import some_readers
+from tests.utils.data.readers import begun, some_readers
 
 
 class Clock:
@@ -95,8 +95,7 @@ def test_hooks_are_no_work(clock):
 def test_times_are_of_when_they_were_asked_for():
     """What was returned in the middle of a pass stays."""
     loader = DataLoader(range(3))
-    iterator = iter(loader)
-    next(iterator)
+    iterator = begun(loader)
     stats = loader.stats()
     list(iterator)
     assert (stats.batches, loader.stats().batches) == (1, 3)

@@ -40,6 +40,13 @@ def captured(stream, act, mode=RELAXED):
         return stream.end_capture()
 
 
+def launched(graph, stream, times=1):
+    """Launch a graph on a stream, so many times, and wait for it."""
+    for _ in range(times):
+        graph.launch(stream)
+    stream.synchronize()
+
+
 def refused(act, name, *words):
     """Fail unless CUDA refuses a call by the error of this name."""
     with pytest.raises(Exception, match=name) as caught:
@@ -61,9 +68,7 @@ def test_work_is_recorded_and_a_launch_runs_it(cupy, increase, stream):
     assert not x.any()
     x[:] = 5
     cupy.cuda.Device().synchronize()
-    for _ in range(2):
-        graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream, 2)
     assert x.tolist() == [0.0] * 10 + [7.0] * (SIZE - 10)
     assert y.tolist() == [1.0] * 10 + [7.0] * (SIZE - 10)
 
@@ -75,8 +80,7 @@ def test_parameters_are_those_of_the_capture(cupy, stream):
     kernel = cupy.ElementwiseKernel("float32 a", "float32 x", "x += a", "add_parameter")
     graph = captured(stream, lambda: kernel(scale[()], x))
     scale[()] = 100
-    graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream)
     assert x.tolist() == [3.0] * 3
 
 
@@ -106,8 +110,7 @@ def test_branches(cupy, increase, stream):
 
     graph = captured(stream, act)
     assert not other.is_capturing()
-    graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream)
     assert x.tolist() == [3.0] * SIZE
     assert "increase" in graph.debug_dot_str()
 
@@ -126,8 +129,7 @@ def test_a_stream_that_waits_for_two_branches(cupy, increase, stream):
         increase(stream, x)
 
     graph = captured(stream, act)
-    graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream)
     assert (x.tolist(), y.tolist()) == ([2.0] * SIZE, [1.0] * SIZE)
 
 
@@ -146,10 +148,8 @@ def test_an_event_that_is_recorded_again(cupy, increase, stream):
     assert x.tolist() == [2.0] * SIZE
 
 
-def test_a_branch_on_another_device(cupy, increase, stream):
+def test_a_branch_on_another_device(cupy, increase, stream, two_devices):
     """Its work is that device's, and a wait for the device covers it."""
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("needs two CUDA devices")
     with cupy.cuda.Device(1) as device:
         y, (other, third) = zeros(cupy), streams(cupy)
 
@@ -267,9 +267,7 @@ def test_what_a_capture_uses_in_between_is_there_at_each_launch(cupy, stream):
         out[...] = (x + 1) * 2 - 2
 
     graph = captured(stream, act)
-    for _ in range(2):
-        graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream, 2)
     assert out.tolist() == (2 * x).tolist()
 
 
@@ -315,8 +313,7 @@ def test_memory_that_somebody_else_has_by_now(cupy, stream):
         taken = [cupy.empty(SIZE, "f") for _ in range(4)]
     refused(lambda: graph.launch(stream), "cudaErrorIllegalAddress", "given back and out again after the graph")
     del taken
-    graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream)
     assert out.tolist() == [4.0] * SIZE
 
 
@@ -332,8 +329,7 @@ def test_memory_that_was_given_back_by_the_time_of_the_launch(cupy, increase, st
         increase(stream, arrays[0])
 
     graph = captured(stream, act)
-    graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream)
     arrays.clear()
     refused(lambda: graph.launch(stream), "cudaErrorIllegalAddress", "out-of-range")
 
@@ -444,10 +440,8 @@ def test_the_null_stream_beside_a_blocking_one(cupy, increase, stream):
     assert y.tolist() == [1.0] * SIZE
 
 
-def test_the_null_stream_of_another_device(cupy, increase):
+def test_the_null_stream_of_another_device(cupy, increase, two_devices):
     """Beside a blocking stream that captures it goes on: it waits for streams of its own device alone."""
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("needs two CUDA devices")
     blocking = cupy.cuda.Stream()
     with cupy.cuda.Device(1) as device:
         x = zeros(cupy)
@@ -578,8 +572,7 @@ def test_cublas_is_captured_and_what_waits_is_refused(cupy, stream):
     x[:] = 4
     cupy.cuda.Device().synchronize()
     counters.reset()
-    graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream)
     assert counters.library == 1
     assert out.item() == 60
     cublas.cublasSetPointerMode_v2(handle, 0)
@@ -664,9 +657,7 @@ def test_what_another_thread_lets_go_of(cupy, stream):
     pool = cupy.cuda.MemoryPool()
     with cupy.cuda.using_allocator(pool.malloc):
         graph = captured(stream, act)
-    for _ in range(2):
-        graph.launch(stream)
-    stream.synchronize()
+    launched(graph, stream, 2)
     assert out.tolist() == [4.0] * SIZE
 
 

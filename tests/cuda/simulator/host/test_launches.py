@@ -7,14 +7,12 @@ import signal
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lucid.base import gpu
-
-ROOT = Path(__file__).parents[4]
+from tests.pieces.children import ROOT, simulated
 
 pytestmark = [
     pytest.mark.usefixtures("simulated"),
@@ -104,14 +102,8 @@ for last in (0, 1 << 40):
     given[1] = last
     print(launch(*where), flush=True)
 """
-    ran = python(code)
+    ran = simulated(code)
     assert ran.stdout == "1\n1\n", ran.stderr
-
-
-def python(code, **variables):
-    """Run code with a simulated device."""
-    environment = os.environ | {"LUCID_CUDA_SIMULATOR": "1", "PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
 # A program in the background of a shell is started with Ctrl-C ignored. The kernels end by themselves, after minutes.
@@ -155,7 +147,7 @@ def test_a_program_with_its_own_answer_to_ctrl_c():
 
 def test_who_asks_for_a_whole_driver_sees_no_device():
     """As numba, by its name, and cuda-python, by addresses of functions: no device, and no function that is missing."""
-    ran = python("""import ctypes, lucid, cupy
+    ran = simulated("""import ctypes, lucid, cupy
 driver = ctypes.CDLL("libcuda.so.1")
 print(cupy.cuda.runtime.getDeviceCount(), driver.cuInit(0), driver.cuDriverGetVersion(ctypes.byref(ctypes.c_int())))
 for name in b"cuInit", b"cuDeviceGetCount", b"cuMemAlloc":

@@ -190,3 +190,12 @@ def number(value, dtype):
 def pointers(places):
     """Return addresses in memory."""
     return np.array([place.at.value for place in places], np.uint64)
+
+
+def handle_of(library, name, ending=""):
+    """Yield a handle of a library, whose functions have names that begin and end so, on a stream of its own."""
+    made = ctypes.c_void_p()
+    assert library(f"{name}Create{ending}", ctypes.byref(made)) == 0
+    assert library(f"{name}SetStream{ending}", made, ctypes.c_void_p(1234)) == 0
+    yield made
+    assert library(f"{name}Destroy{ending}", made) == 0

@@ -15,6 +15,7 @@ from tests.cuda.simulator.libraries.queued import (
     Library,
     drawn,
     exact,
+    handle_of,
     matrices,
     op,
     pointers,
@@ -37,11 +38,7 @@ def cusolver():
 @pytest.fixture
 def handle(cusolver):
     """Make a handle of it, on a stream of its own."""
-    made = ctypes.c_void_p()
-    assert cusolver("cusolverDnCreate", ctypes.byref(made)) == 0
-    assert cusolver("cusolverDnSetStream", made, ctypes.c_void_p(1234)) == 0
-    yield made
-    assert cusolver("cusolverDnDestroy", made) == 0
+    yield from handle_of(cusolver, "cusolverDn")
 
 
 def near(found, wanted, dtype):

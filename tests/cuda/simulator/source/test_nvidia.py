@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -17,8 +14,7 @@ from lucid.cuda.launch.kernels import Unit, unit
 from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.source import nvidia
 from lucid.errors import CudaUnavailableError
-
-ROOT = Path(__file__).parents[4]
+from tests.pieces.children import simulator
 
 pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
 
@@ -52,10 +48,7 @@ def _nvrtc():
 
 def run(texts, *options, **variables):
     """Print for each source whether its kernel ran."""
-    command = [sys.executable, "-m", "lucid.cuda.simulator", *options, "-c", CODE.format(texts=texts)]
-    environment = {key: value for key, value in os.environ.items() if key != "LUCID_SIMULATOR_NVRTC"}
-    environment |= {"PYTHONPATH": str(ROOT), **variables}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ran = simulator(*options, "-c", CODE.format(texts=texts), **{"LUCID_SIMULATOR_NVRTC": None, **variables})
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.splitlines()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import random
@@ -20,7 +21,7 @@ from lucid.utils.data import DataLoader, default_collate, get_worker_info
 from lucid.utils.data.reading import Pass
 from lucid.utils.data.workers import processes, sharing
 from lucid.utils.data.workers.worker_process import Setup
-from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Slow
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Slow, as_they_are, broken_start
 from tests.waiting import PATIENCE, until
 
 
@@ -80,10 +81,6 @@ def test_a_timeout_is_of_the_batch_that_is_wanted():
     loader.timeout = 0.6
     with pytest.raises(WorkerError, match=r"timed out after 0\.6 seconds"):
         next(iter(loader))
-
-
-def broken_start(number):
-    raise ValueError(f"worker {number} cannot start")
 
 
 def test_a_worker_that_has_failed_before_it_is_asked():
@@ -167,10 +164,6 @@ def test_what_worker_init_fn_draws():
 def mixed(index):
     """Return arrays of odd sizes."""
     return np.zeros(3, np.int8), np.zeros(1, np.float64), np.zeros(65, np.int8), np.zeros(2, np.float32)
-
-
-def as_they_are(samples):
-    return samples
 
 
 @pytest.mark.parametrize("collate_fn", [None, as_they_are])
@@ -257,27 +250,30 @@ def small_array(index):
     return np.zeros(1, np.int8)
 
 
+@contextlib.contextmanager
+def nobody_waits():
+    """Fail what loop and worker do not come to the end of, as each waits for the other."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
+    signal.alarm(60)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
 def test_batches_of_very_many_arrays():
     """A question and an answer that are both larger than a pipe do not wait for each other."""
     dataset = Samples(200_000, small_array)
     iterator = iter(DataLoader(dataset, batch_size=50_000, num_workers=1, collate_fn=as_they_are, timeout=PATIENCE))
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
-    signal.alarm(40)
-    try:
+    with nobody_waits():
         assert sum(map(len, iterator)) == 200_000
-    finally:
-        signal.alarm(0)
 
 
 def test_any_number_of_batches_ahead():
     """A worker is asked for as many as its pipe holds the answers of, however many are wanted."""
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
-    signal.alarm(60)
-    try:
+    with nobody_waits():
         loader = DataLoader(Failing(int, size=3000), num_workers=1, prefetch_factor=1500, collate_fn=as_they_are)
         assert [int(batch[0][0]) for batch in loader] == list(range(3000))
-    finally:
-        signal.alarm(0)
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])

@@ -20,11 +20,10 @@ import pytest
 import lucid
 from lucid.errors import ArgumentError, SettingError, WorkerError
 from lucid.utils.data import DataLoader, get_worker_info
-from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Slow, Stream
+from tests.pieces.children import ROOT, python
+from tests.utils.data.datasets import Failing, Numbers, OfSize, Samples, Slow, Stream, as_they_are, broken_start
 from tests.utils.data.readers import nothing_left
-from tests.waiting import PATIENCE, until
-
-ROOT = Path(__file__).parents[4]
+from tests.waiting import until
 
 
 class Odd(Exception):
@@ -187,10 +186,6 @@ def test_a_loader_that_goes_away():
         del loader
 
 
-def broken_start(number):
-    raise ValueError(f"worker {number} cannot start")
-
-
 def test_a_worker_that_cannot_start():
     """What `worker_init_fn` raises is an error that says so."""
     with (
@@ -343,10 +338,6 @@ def sized(index):
     return np.full((index * 7919 % 5000, 3), index, np.float32), "x" * (index * 1009 % 9000), {"empty": np.zeros(0)}
 
 
-def as_they_are(samples):
-    return samples
-
-
 def test_batches_of_any_size():
     """Memory grows with the batches; long texts and empty arrays come along."""
     loader = DataLoader(Samples(30, sized), batch_size=3, num_workers=2, collate_fn=as_they_are)
@@ -449,15 +440,7 @@ def named(words):
 def test_ctrl_c(moment, tmp_path):
     """The whole group gets the signal, as from a terminal: the loop ends at once, without a word of the workers."""
     script = SCRIPT.format(mark=f"# {tmp_path}", body=BODIES[moment].replace("\n", "\n        "))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env=environment,
-        start_new_session=True,
-    )
+    done = python("-c", script, settings={"start_new_session": True})
     if moment != "twice":  # a second one may come at any place
         assert done.stdout == "interrupted\nleft: []\n", done.stderr
         # a worker that is starting may not have come to the line from which on it ignores the signal
@@ -478,8 +461,7 @@ def test_a_script_without_a_guard(tmp_path):
     """A script that begins its work when it is imported gets an error that says so, and ends."""
     script = tmp_path / "train.py"
     script.write_text(UNGUARDED)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, env=environment)
+    done = python(script)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].endswith("belongs below `if __name__ == '__main__':`")
 
@@ -493,8 +475,7 @@ class Mine(Dataset):
         return 3
 list(DataLoader(Mine(), num_workers=1))
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment)
+    done = python("-c", script)
     assert done.returncode == 1
     assert "a worker cannot import what the dataset is made of: Can't get attribute 'Mine'" in done.stderr
 
@@ -581,9 +562,6 @@ def test_ctrl_c_while_workers_end(monkeypatch):
 def test_a_script_that_is_no_file():
     """What comes through a pipe no worker can import: the error says what can be done."""
     script = "from lucid.utils.data import DataLoader\nlist(DataLoader(range(3), num_workers=1))"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-"], input=script, capture_output=True, text=True, timeout=60, env=environment
-    )
+    done = python("-", settings={"input": script})
     assert done.returncode == 1
     assert "'<stdin>' is no file: save the script, or use worker='thread'" in done.stderr

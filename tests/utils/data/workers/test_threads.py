@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import random
 import sys
@@ -21,10 +20,6 @@ from tests.utils.data.readers import nothing_left
 from tests.waiting import PATIENCE, until
 
 
-def fail(kind, *arguments):
-    raise kind(*arguments)
-
-
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt])
 def test_a_sample_that_raises(kind):
     """The batches before come; the error says worker, batch, indices, and has the exception as its cause."""
@@ -33,9 +28,7 @@ def test_a_sample_that_raises(kind):
         with pytest.raises(
             WorkerError, match=rf"(?s){kind.__name__} in worker thread . of 2 .*sample 37.*bad"
         ) as caught:
-            for _ in DataLoader(
-                Failing(functools.partial(fail, kind, "bad")), batch_size=10, num_workers=2, worker="thread"
-            ):
+            for _ in DataLoader(Failing(raising(kind("bad"))), batch_size=10, num_workers=2, worker="thread"):
                 given += 1
         assert given == 3
         assert type(caught.value.__cause__) is kind
@@ -50,9 +43,8 @@ class Unprintable(Exception):
 
 def test_an_exception_that_cannot_be_shown():
     """The loop has the error of that; the thread goes on, so that nothing is waited for."""
-    loader = DataLoader(
-        Failing(functools.partial(fail, Unprintable), at=0, size=2), num_workers=1, worker="thread", timeout=PATIENCE
-    )
+    failing = Failing(raising(Unprintable()), at=0, size=2)
+    loader = DataLoader(failing, num_workers=1, worker="thread", timeout=PATIENCE)
     with nothing_left(), pytest.raises(LookupError, match="no text"):
         next(iter(loader))
 

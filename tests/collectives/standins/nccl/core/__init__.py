@@ -17,7 +17,7 @@ import numpy as np
 from mpi4py import MPI
 
 from lucid.base import gpu
-from tests.collectives.engines.alone import on_stream
+from tests.collectives.engines.alone import NcclRedOp, on_stream
 
 SUCCESS, INTERNAL_ERROR, IN_PROGRESS = 0, 3, 7
 DTYPES = {
@@ -28,16 +28,6 @@ _queued = None  # in a group: what is begun at its end
 
 class NcclInvalid(Exception):
     """What nccl4py raises of arguments."""
-
-
-class NcclRedOp(IntEnum):
-    """Operations."""
-
-    SUM = 0
-    PROD = 1
-    MAX = 2
-    MIN = 3
-    AVG = 4
 
 
 class CommShrinkFlag(IntEnum):

@@ -15,6 +15,7 @@ from tests.cuda.simulator.libraries.queued import (
     Library,
     drawn,
     exact,
+    handle_of,
     matrices,
     op,
     same,
@@ -38,11 +39,7 @@ def cusparse():
 @pytest.fixture
 def handle(cusparse):
     """Make a handle of it, on a stream of its own."""
-    made = ctypes.c_void_p()
-    assert cusparse("cusparseCreate", ctypes.byref(made)) == 0
-    assert cusparse("cusparseSetStream", made, ctypes.c_void_p(1234)) == 0
-    yield made
-    assert cusparse("cusparseDestroy", made) == 0
+    yield from handle_of(cusparse, "cusparse")
 
 
 def described(cusparse, kind, *arguments):
