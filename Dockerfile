@@ -2,6 +2,8 @@
 # benchmarks.gpu asks, in eight minutes, and prints the summary:
 #   docker build --target cpu  -t lucid:cpu  . && docker run --rm lucid:cpu
 #   docker build --target cuda -t lucid:cuda . && docker run --rm --gpus all lucid:cuda
+# They install packages of 1.1 GB, and of 4.6 GB, nearly all of it CUDA's libraries and cuDNN; the second compiles the
+# kernels for three architectures, 24 MB, in some 14 minutes of one core.
 
 # The extra brings CUDA's libraries and cuDNN as wheels, so the small base image is enough.
 FROM nvidia/cuda:12.9.1-base-ubuntu24.04 AS cuda
