@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import (
+    INFERENCE,
+    Lent,
+    TensorBase,
+    describe,
+    is_tuple,
+    registered,
+    version_of,
+    wrap,
+    wrap_on_graph,
+)  # fmt: skip
 from lucid.autograd.borrowing import ContentsVersion
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.functions import seen
@@ -196,12 +206,17 @@ def lent(grad: Any) -> Any:
     """Return a gradient, an array or a tensor, for a hook: in-place changes of it reach nothing else."""
     if grad is None:
         return None
-    counter: Any = {0: 0}
     if isinstance(grad, TensorBase):
-        return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), counter)
-    tensor = wrap(grad)
-    if not unusual or getattr(tensor, "version", None) is not INFERENCE:
-        tensor.version = counter
+        return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), {0: 0})
+    return wrap(grad) if unusual and thread.state.grad_mode.inference else lent_array(grad)
+
+
+def lent_array(array: Any) -> Any:
+    """Return an array as `lent` does, outside of inference mode."""
+    tensor = registered.new()
+    tensor.array = array if type(array) is np.ndarray or not isinstance(array, np.generic) else np.asarray(array)
+    tensor.edge = tensor.origin = None
+    tensor.version = {0: 0}
     return tensor
 
 
