@@ -207,14 +207,15 @@ def lent(grad: Any) -> Any:
     if grad is None:
         return None
     if isinstance(grad, TensorBase):
-        return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), {0: 0})
+        counter: Any = {0: 0}
+        return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), counter)
     return wrap(grad) if unusual and thread.state.grad_mode.inference else lent_array(grad)
 
 
 def lent_array(array: Any) -> Any:
     """Return an array as `lent` does, outside of inference mode."""
     tensor = registered.new()
-    tensor.array = array if type(array) is np.ndarray or not isinstance(array, np.generic) else np.asarray(array)
+    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
     tensor.edge = tensor.origin = None
     tensor.version = {0: 0}
     return tensor
