@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import checked, unfit
-from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
+from lucid.autograd.base import Lent, TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.base import gpu
@@ -66,6 +66,14 @@ def arrays_of(grads: list[Any]) -> Arrays | None:
     return Arrays(arrays) if arrays and np.ndarray not in set(map(type, arrays)) else None
 
 
+def is_plain(grad: Any) -> bool:
+    """Return whether a gradient can be changed in its memory: others are left to operations that keep its history.
+
+    They are in a graph, are views, or lie on memory that others share, as that which a hook is given.
+    """
+    return grad.edge is None and grad.origin is None and type(getattr(grad, "version", None)) is not Lent
+
+
 def changed_on_device(
     grads: list[Any], change: Callable[[Arrays], list[int]], looked_at: Arrays | None = None
 ) -> list[Any]:
@@ -79,8 +87,7 @@ def changed_on_device(
     looked_at : Arrays, optional
         The arrays of all, if they are on CUDA devices.
     """
-    # what is in a graph, or a view, is left to operations that keep its history
-    plain = [grad for grad in grads if grad.edge is None and grad.origin is None and type(grad.array) is not np.ndarray]
+    plain = [grad for grad in grads if is_plain(grad) and type(grad.array) is not np.ndarray]
     whole = len(plain) == len(grads)
     on_device = set(map(id, plain))
     others = [] if whole else [grad for grad in grads if id(grad) not in on_device]
@@ -107,19 +114,15 @@ def multiply(grad: Any, factor: Any) -> None:
 
 def multiply_on_host(grads: list[Any], factor: Any) -> list[Any]:
     """Return the gradients that are still to be multiplied by a number, after those that NumPy can do at once."""
-    # what is in a graph, a view, or shares its memory is left to operations that look after that
     plain = [
         grad
         for grad in grads
-        if grad.edge is None
-        and grad.origin is None
+        if is_plain(grad)
         and type(grad.array) is np.ndarray
         and grad.array.dtype.char in "fd"
         and grad.array.flags.writeable
     ]
     versions = versions_of(plain)
-    if any(type(version) is not list for version in versions):
-        return grads
     keep_saved(*versions)
     with np.errstate(all="ignore"):
         for grad, version in zip(plain, versions, strict=True):

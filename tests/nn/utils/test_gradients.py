@@ -242,3 +242,21 @@ def test_clipping_keeps_what_was_saved(rng):
             else:
                 with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                     product.sum().backward()
+
+
+@pytest.mark.parametrize("clip", [nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_])
+def test_a_gradient_that_a_hook_was_given(clip):
+    """Clipping it changes what goes on from the hook, and nothing else on its memory."""
+    weight = nn.Parameter(lucid.zeros(3, device=DEVICE))
+    first, second = (lucid.ones(3, device=DEVICE, requires_grad=True) for _ in range(2))
+    factors = first * 1.0, second * 1.0
+
+    def hook(grad):
+        weight.grad = grad
+        clip([weight], 1e-3)
+
+    factors[1].register_hook(hook)
+    (sum(factors) * 3.0).sum().backward()
+    np.testing.assert_array_equal(first.grad.cpu().numpy(), 3.0)
+    np.testing.assert_array_equal(second.grad.cpu().numpy(), weight.grad.cpu().numpy())
+    assert weight.grad.max().item() <= 1e-3
