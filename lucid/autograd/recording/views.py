@@ -212,10 +212,13 @@ def lent(grad: Any) -> Any:
     return wrap(grad) if unusual and thread.state.grad_mode.inference else lent_array(grad)
 
 
+NUMPY_SCALAR: Any = np.generic
+
+
 def lent_array(array: Any) -> Any:
     """Return an array as `lent` does, outside of inference mode."""
     tensor = registered.new()
-    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
+    tensor.array = np.asarray(array) if isinstance(array, NUMPY_SCALAR) else array
     tensor.edge = tensor.origin = None
     tensor.version = {0: 0}
     return tensor

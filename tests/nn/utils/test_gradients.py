@@ -238,7 +238,7 @@ def test_clipping_keeps_what_was_saved(rng):
             nn.utils.clip_grad_norm_([weight], 1e-3)
             if allowed:
                 product.sum().backward()
-                np.testing.assert_array_equal(factor.grad.numpy(), array)
+                np.testing.assert_array_equal(factor.grad.cpu().numpy(), array)
             else:
                 with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                     product.sum().backward()
@@ -259,4 +259,4 @@ def test_a_gradient_that_a_hook_was_given(clip):
     (sum(factors) * 3.0).sum().backward()
     np.testing.assert_array_equal(first.grad.cpu().numpy(), 3.0)
     np.testing.assert_array_equal(second.grad.cpu().numpy(), weight.grad.cpu().numpy())
-    assert weight.grad.max().item() <= 1e-3
+    assert weight.grad.max().item() < 1.001e-3
