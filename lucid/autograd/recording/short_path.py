@@ -245,15 +245,19 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             except (TypeError, MemoryError, *NumPyComplaints):
                 # operands of two devices; or infinities, where NumPy's warnings are turned into errors
                 return general(a, b)
-            if a.edge is b.edge is a.origin is b.origin is None:
+            first, second = a.edge, b.edge
+            if first is None and second is None and a.origin is None and b.origin is None:
                 tensor: Any = new_tensor()
                 tensor.array = out if type(out) is ndarray else asarray(out)
                 tensor.edge = tensor.origin = None
                 if unusual:
                     mark_inference(tensor)
                 return tensor
-            first = a.edge if a.origin is None or not differentiable else live_edge(a)
-            second = b.edge if b.origin is None or not differentiable else live_edge(b)
+            if differentiable:
+                if a.origin is not None:
+                    first = live_edge(a)
+                if b.origin is not None:
+                    second = live_edge(b)
             forms = among_tensors
         else:
             array, number = (x, b) if only is a else (y, a)
