@@ -89,8 +89,6 @@ class Primitive:
         self.variadic = bool(code.co_flags & inspect.CO_VARARGS) and not inputs
         self.inputs = inputs or code.co_varnames[1 : ends[0]] + code.co_varnames[ends[1] : ends[1] + self.variadic]
         self.settings = settings or code.co_varnames[ends[0] : ends[1]]
-        title = "".join(part.capitalize() for part in self.name.split("_"))
-        self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
         self.sealed = False
         self.plans: dict[tuple[tuple[bool, ...], bool, bool], DerivativePlan] = {}
@@ -160,8 +158,8 @@ class Primitive:
                 "run: attach all rules before the op gets its caller and before its first call"
             )
         self.rules.append(rule)
-        for argument in rule.arguments:
-            expose(self, argument)
+        if "node_type" in self.__dict__:
+            expose(self, self.node_type, rule)
 
     def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, or NotImplemented."""
@@ -169,6 +167,15 @@ class Primitive:
             raise TypeError(f"{self.name}: a kernel comes after the op's first call on a device, and would never run")
         self.kernel = function
         return function
+
+    @functools.cached_property
+    def node_type(self) -> Any:
+        """The class of its nodes, made for the first: most ops are in no program, and a class takes 10 us."""
+        title = "".join(part.capitalize() for part in self.name.split("_"))
+        made = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
+        for rule in self.rules:
+            expose(self, made, rule)
+        return made
 
     @functools.cached_property
     def gpu(self) -> Callable[..., Any]:

@@ -14,20 +14,22 @@ from lucid.errors import HookError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.recording.plan import Rule
     from lucid.autograd.recording.primitive import Primitive
 
 # PyTorch's names of what derivative rules name, where an op does not say others.
 NAMES = {"x": "self", "a": "self", "start": "self", "b": "other", "t": "target", "out": "result"}
 
 
-def expose(primitive: Primitive, argument: str) -> None:
-    """Give the nodes of `primitive` the attributes for the parameter `argument` of a rule."""
-    name = primitive.saved_as.get(argument) or NAMES.get(argument, argument)
-    if argument in primitive.settings:
-        setattr(primitive.node_type, f"_saved_{name}", _Setting(argument))
-    elif argument in primitive.inputs or argument in primitive.outputs:
-        setattr(primitive.node_type, f"_saved_{name}", _Saved(argument, f"_raw_saved_{name}"))
-        setattr(primitive.node_type, f"_raw_saved_{name}", _RawSaved(argument, f"_raw_saved_{name}"))
+def expose(primitive: Primitive, node_type: type[Any], rule: Rule) -> None:
+    """Give the nodes of `primitive` the attributes for the parameters of a rule."""
+    for argument in rule.arguments:
+        name = primitive.saved_as.get(argument) or NAMES.get(argument, argument)
+        if argument in primitive.settings:
+            setattr(node_type, f"_saved_{name}", _Setting(argument))
+        elif argument in primitive.inputs or argument in primitive.outputs:
+            setattr(node_type, f"_saved_{name}", _Saved(argument, f"_raw_saved_{name}"))
+            setattr(node_type, f"_raw_saved_{name}", _RawSaved(argument, f"_raw_saved_{name}"))
 
 
 class SavedTensor:

@@ -92,14 +92,14 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
     ndarray, half, function, current_stream = arrays
     cuda = current_stream is not None
     default = gpu.default_stream().ptr if cuda else None
-    node_type: Any = primitive.node_type
     policy = primitive.policy
     differentiable = bool(primitive.seal())
     plan: Any = None
+    node_type: Any = None
     saves = 0
 
     def call(x: Any) -> Any:
-        nonlocal plan, saves
+        nonlocal plan, saves, node_type
         if not isinstance(x, TensorBase):
             return general(x)
         if intercepted:
@@ -139,7 +139,7 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
             return tensor
         tensor.version = version = [0]
         if plan is None:
-            plan, saves, _ = form(primitive, FIRST, cuda=cuda)
+            plan, saves, _, node_type = form(primitive, FIRST, cuda=cuda)
         node = node_type()
         node.extra = None
         if current_stream is not None and (stream := current_stream()).ptr != default:
@@ -198,14 +198,13 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
     cuda = current_stream is not None
     default = gpu.default_stream().ptr if cuda else None
     name = primitive.name
-    node_type: Any = primitive.node_type
     policy = primitive.policy
     differentiable = bool(primitive.seal())
     # by the operands that require grad, as bits; made when first asked for, as most are in no program
     among_tensors: list[Any] = [None] * (BOTH + 1)
     beside_number: list[Any] = [None] * BOTH
 
-    def made(forms: list[Any], needed: int) -> tuple[Any, int, int]:
+    def made(forms: list[Any], needed: int) -> tuple[Any, int, int, Any]:
         forms[needed] = made_form = form(
             primitive, needed, number=BOTH - needed if forms is beside_number else 0, cuda=cuda
         )
@@ -298,7 +297,7 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
                     note_leaves((first, second))
             return tensor
         tensor.version = [0]
-        plan, saves, shapes = forms[needed] or made(forms, needed)
+        plan, saves, shapes, node_type = forms[needed] or made(forms, needed)
         node = node_type()
         node.extra = None
         if current_stream is not None and (stream := current_stream()).ptr != default:
@@ -358,20 +357,20 @@ def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
 
 def form(
     primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False
-) -> tuple[DerivativePlan | None, int, int]:
-    """Return the plan for the operands `needed` that require grad, and bits of the saved arrays and kept shapes.
+) -> tuple[DerivativePlan | None, int, int, Any]:
+    """Return the plan for the operands `needed` that require grad, bits of saved arrays and shapes, the node's class.
 
     The operand `number`, if there is one, is no tensor.
     """
     if not needed or not primitive.rules:
-        return None, 0, 0
+        return None, 0, 0, None
     plan = primitive.plan(tuple([bool(needed >> p & 1) for p in range(len(primitive.inputs))]), cuda=cuda)
     if any(kind != "shape" for kind, _ in plan.values) or (plan.values and len(primitive.inputs) == 1):
         raise TypeError(f"{primitive.name}: the short path keeps arrays, and shapes of two operands, only")
     saves = sum(1 << p for p in plan.saves) | (OUT if plan.saves_outs else 0)
     if not number:
-        return plan, saves, sum(1 << what for _, what in plan.values)
-    return plan, NUMBER if saves == number else saves | NUMBER if saves & number else saves, 0
+        return plan, saves, sum(1 << what for _, what in plan.values), plan.node_type
+    return plan, NUMBER if saves == number else saves | NUMBER if saves & number else saves, 0, plan.node_type
 
 
 def saved_and_versions(

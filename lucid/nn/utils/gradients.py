@@ -66,14 +66,6 @@ def arrays_of(grads: list[Any]) -> Arrays | None:
     return Arrays(arrays) if arrays and np.ndarray not in set(map(type, arrays)) else None
 
 
-def is_plain(grad: Any) -> bool:
-    """Return whether a gradient can be changed in its memory: others are left to operations that keep its history.
-
-    They are in a graph, are views, or lie on memory that others share, as that which a hook is given.
-    """
-    return grad.edge is None and grad.origin is None and type(getattr(grad, "version", None)) is not Lent
-
-
 def changed_on_device(
     grads: list[Any], change: Callable[[Arrays], list[int]], looked_at: Arrays | None = None
 ) -> list[Any]:
@@ -87,7 +79,15 @@ def changed_on_device(
     looked_at : Arrays, optional
         The arrays of all, if they are on CUDA devices.
     """
-    plain = [grad for grad in grads if is_plain(grad) and type(grad.array) is not np.ndarray]
+    # what is in a graph, a view, or shares its memory, as a gradient in a hook, is left to ops that look after that
+    plain = [
+        grad
+        for grad in grads
+        if grad.edge is None
+        and grad.origin is None
+        and type(grad.array) is not np.ndarray
+        and type(getattr(grad, "version", None)) is not Lent
+    ]
     whole = len(plain) == len(grads)
     on_device = set(map(id, plain))
     others = [] if whole else [grad for grad in grads if id(grad) not in on_device]
@@ -117,8 +117,10 @@ def multiply_on_host(grads: list[Any], factor: Any) -> list[Any]:
     plain = [
         grad
         for grad in grads
-        if is_plain(grad)
+        if grad.edge is None
+        and grad.origin is None
         and type(grad.array) is np.ndarray
+        and type(getattr(grad, "version", None)) is not Lent  # as above
         and grad.array.dtype.char in "fd"
         and grad.array.flags.writeable
     ]

@@ -14,7 +14,7 @@ from tests.optimizers import COUNTED_THERE, NAMES, USUAL
 
 # The most calls for each parameter, on the CPU and on a CUDA device, and the most beside. Lower them when a change
 # makes a step cheaper.
-FOR_EACH = 28, 0
+FOR_EACH = 9, 0
 BESIDE = 80
 # a look at whether all gradients are on one device is among these
 BESIDE_CLIPPING = 140
