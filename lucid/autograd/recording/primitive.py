@@ -17,9 +17,8 @@ from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, DerivativePlan, Rule, kernel_or_reference
-from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
-from lucid.autograd.recording.saved_attributes import expose
+from lucid.autograd.recording.saved_attributes import expose, node_class
 from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
 from lucid.base import gpu
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.recording.primitive_node import PrimitiveNode
     from lucid.cuda.launch.plans import LaunchPlan, LaunchPlans
 
 
@@ -171,11 +171,7 @@ class Primitive:
     @functools.cached_property
     def node_type(self) -> Any:
         """The class of its nodes, made for the first: most ops are in no program, and a class takes 10 us."""
-        title = "".join(part.capitalize() for part in self.name.split("_"))
-        made = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
-        for rule in self.rules:
-            expose(self, made, rule)
-        return made
+        return node_class(self)
 
     @functools.cached_property
     def gpu(self) -> Callable[..., Any]:

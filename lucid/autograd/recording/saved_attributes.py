@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import is_tuple
 from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import Packed, PackedTuple, SavedTensorHooks, saved_tensor
 from lucid.autograd.recording.views import detached
 from lucid.errors import HookError
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 
 # PyTorch's names of what derivative rules name, where an op does not say others.
 NAMES = {"x": "self", "a": "self", "start": "self", "b": "other", "t": "target", "out": "result"}
+
+
+def node_class(primitive: Primitive) -> type[PrimitiveNode]:
+    """Return a new class for the nodes of `primitive`, under PyTorch's name, with the attributes of its rules."""
+    title = "".join(part.capitalize() for part in primitive.name.split("_"))
+    made = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": primitive})
+    for rule in primitive.rules:
+        expose(primitive, made, rule)
+    return made
 
 
 def expose(primitive: Primitive, node_type: type[Any], rule: Rule) -> None:
