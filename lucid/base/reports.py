@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import sys
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ def progress_bar(name: str, total: float | None, completed: int = 0) -> Generato
     with _lock:
         if _display is None:
             _display = Progress(console=Console(stderr=True), transient=True)
+            # a bar that is left when Python ends is too late to draw on the terminal
+            atexit.register(_display.stop)
             _display.start()
         display = _display
         task = display.add_task(name, total=total, completed=completed)
@@ -53,4 +56,5 @@ def progress_bar(name: str, total: float | None, completed: int = 0) -> Generato
             display.remove_task(task)
             if not display.tasks:
                 display.stop()
+                atexit.unregister(display.stop)
                 _display = None

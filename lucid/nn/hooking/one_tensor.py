@@ -88,8 +88,9 @@ class OneTensorCall(ModuleInputBackward):
                 between[self] = waiting if type(waiting[0]) is list else ([lent(waiting[0])], waiting[1])
             return super().backward(m, grad, quiet)
         dtype = self.expected[0][1]
-        tensor = lent_array(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
-        module, outputs, kind = self.module, (lent_array(waiting[0]),), "full backward hook"
+        give = lent if unusual else lent_array
+        tensor = give(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
+        module, outputs, kind = self.module, (give(waiting[0]),), "full backward hook"
 
         def call(hook: Entry, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
             result = hook.func(module, grads, outputs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import checked, unfit
-from lucid.autograd.base import Lent, TensorBase, versions_of, with_grads, wrap
+from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.base import gpu
@@ -33,6 +33,8 @@ __all__ = [
     "vector_to_parameters",
 ]  # fmt: skip
 
+# The kinds of version counters of a gradient with memory of its own; made late, and not that of inference tensors.
+COUNTED = {list, type(None)}
 # The kinds of arrays of which many are looked at without an op for each.
 HOSTS = ({(np.ndarray, "f")}, {(np.ndarray, "d")})
 
@@ -86,7 +88,7 @@ def changed_on_device(
         if grad.edge is None
         and grad.origin is None
         and type(grad.array) is not np.ndarray
-        and type(getattr(grad, "version", None)) is not Lent
+        and type(getattr(grad, "version", None)) in COUNTED
     ]
     whole = len(plain) == len(grads)
     on_device = set(map(id, plain))
@@ -120,7 +122,7 @@ def multiply_on_host(grads: list[Any], factor: Any) -> list[Any]:
         if grad.edge is None
         and grad.origin is None
         and type(grad.array) is np.ndarray
-        and type(getattr(grad, "version", None)) is not Lent  # as above
+        and type(getattr(grad, "version", None)) in COUNTED  # as above
         and grad.array.dtype.char in "fd"
         and grad.array.flags.writeable
     ]
@@ -249,8 +251,14 @@ def clip_grads_with_norm_(
     ------
     SettingError
         If `max_norm` is below 0.
+    ShapeError
+        If `total_norm` has a dimension.
     """
     _check_bound(max_norm, "max_norm")
+    if total_norm.array.ndim:
+        raise ShapeError(
+            f"total_norm: expected a tensor of no dimension, got shape {tuple(total_norm.array.shape)}; take its item"
+        )
     _scale_down(_grads(parameters), None, max_norm, total_norm)
 
 

@@ -199,3 +199,13 @@ def test_an_inference_tensor_that_comes_out(short, seen):
     assert (y.tolist(), y.requires_grad) == ([1.0], True)
     (y * 2).sum().backward()
     assert seen == []
+
+
+def test_gradients_of_inference_mode():
+    """In a pass within inference mode a full backward hook is given inference tensors."""
+    module, given = nn.Linear(2, 2), []
+    module.register_full_backward_hook(lambda module, inputs, outputs: given.extend((*inputs, *outputs)))
+    total = module(lucid.ones(1, 2, requires_grad=True)).sum()
+    with lucid.inference_mode():
+        total.backward()
+    assert [grad.is_inference() for grad in given] == [True, True]

@@ -260,3 +260,21 @@ def test_a_gradient_that_a_hook_was_given(clip):
     np.testing.assert_array_equal(first.grad.cpu().numpy(), 3.0)
     np.testing.assert_array_equal(second.grad.cpu().numpy(), weight.grad.cpu().numpy())
     assert weight.grad.max().item() < 1.001e-3
+
+
+def test_clipping_in_inference_mode():
+    """Gradients that are inference tensors are scaled there, as by an op."""
+    with lucid.inference_mode():
+        weight = nn.Parameter(lucid.zeros(2, device=DEVICE))
+        weight.grad = lucid.tensor([3.0, 4.0], device=DEVICE)
+        nn.utils.clip_grad_norm_([weight], 1.0)
+        np.testing.assert_allclose(weight.grad.cpu().numpy(), [0.6, 0.8], rtol=1e-5)
+
+
+def test_a_total_norm_with_dimensions():
+    """It is refused before a gradient is changed."""
+    weight = nn.Parameter(lucid.zeros(2, device=DEVICE))
+    weight.grad = lucid.tensor([3.0, 4.0], device=DEVICE)
+    with pytest.raises(ShapeError, match=r"total_norm: expected a tensor of no dimension, got shape \(2,\)"):
+        nn.utils.clip_grads_with_norm_([weight], 1.0, lucid.ones(2, device=DEVICE))
+    assert weight.grad.tolist() == [3.0, 4.0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
 
 import pytest
@@ -125,3 +127,25 @@ def test_no_bar(output, bars, monkeypatch):
     assert len(list(DataLoader(Numbers(3), progress=asked))) == 3
     assert not bars[0]()
     assert not asked or output is None or not output.getvalue()
+
+
+def test_a_pass_that_is_alive_when_python_ends():
+    """Its bar is taken away before, and nothing is written of what came too late."""
+    program = """
+from lucid.utils.data import DataLoader
+def batches():
+    yield from DataLoader(list(range(9)), progress=True)
+kept = batches()
+next(kept)
+"""
+    ours, theirs = os.openpty()
+    try:
+        environment = os.environ | {"TERM": "xterm"}
+        subprocess.run([sys.executable, "-c", program], stderr=theirs, env=environment, check=True)
+        output = os.read(ours, 1 << 16).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "epoch 0" in output
+    assert "\x1b[?25h" in output  # the cursor is shown again
+    assert "Traceback" not in output
