@@ -50,15 +50,10 @@ def broadcast_mask(xp: ModuleType, x: Array | None, q: Array, k: Array) -> Array
     return None if x is None else xp.broadcast_to(x, (*q.shape[:-1], k.shape[-2]))
 
 
-def with_causal(
-    xp: ModuleType, bias: Array | None, q: Array, k: Array, dtype: np.dtype[Any], *, causal: bool
-) -> Array | None:
-    """Return the mask, with minus infinity for each key later than the query."""
-    if not causal:
-        return bias
-    rows, columns = xp.arange(q.shape[-2])[:, None], xp.arange(k.shape[-2])
-    later = xp.where(columns > rows, dtype.type(-math.inf), dtype.type(0))
-    return later if bias is None else bias + later
+def later_keys(xp: ModuleType, queries: int, keys: int, dtype: np.dtype[Any]) -> Array:
+    """Return a mask of minus infinity for each key later than the query, and 0 for the others."""
+    rows, columns = xp.arange(queries)[:, None], xp.arange(keys)
+    return xp.where(columns > rows, dtype.type(-math.inf), dtype.type(0))
 
 
 def bands(xp: ModuleType, q: Array, k: Array, itemsize: int, *, causal: bool) -> list[tuple[slice, slice]]:
@@ -83,11 +78,16 @@ def part_of(x: Array | None, rows: slice, columns: slice) -> Any:
     return x[..., rows if x.shape[-2] > 1 else slice(None), columns if x.shape[-1] > 1 else slice(None)]
 
 
-def scores(xp: ModuleType, q: Array, k: Array, bias: Array | None, scale: float, dtype: np.dtype[Any]) -> Array:
-    """Return the scaled and masked products of queries and keys."""
+def scores(
+    xp: ModuleType, q: Array, k: Array, bias: Array | None, scale: float, dtype: np.dtype[Any], first: int | None
+) -> Array:
+    """Return the scaled and masked products of queries and keys; under a causal mask `first` is the first query."""
     s = product(xp, q.astype(dtype) * dtype.type(scale), k.astype(dtype, copy=False).swapaxes(-1, -2))
     if bias is not None:
         s += bias
+    if first is not None and first < s.shape[-1]:
+        # the keys before the first query are seen by all
+        s[..., first:] += later_keys(xp, s.shape[-2], s.shape[-1] - first, dtype)
     return s
 
 
@@ -97,10 +97,10 @@ def moderate(x: Array) -> bool:
 
 
 def weights_of(
-    xp: ModuleType, q: Array, k: Array, bias: Array | None, scale: float, dtype: np.dtype[Any]
+    xp: ModuleType, q: Array, k: Array, bias: Array | None, scale: float, dtype: np.dtype[Any], first: int | None
 ) -> tuple[Array, Array]:
     """Return the softmax of the scaled and masked products, and the logarithms of its denominators."""
-    s = scores(xp, q, k, bias, scale, dtype)
+    s = scores(xp, q, k, bias, scale, dtype, first)
     top = s.max(-1, keepdims=True) if s.shape[-1] else xp.zeros((*s.shape[:-1], 1), dtype)
     top = xp.where(top == -math.inf, dtype.type(0), top)
     s -= top
@@ -133,14 +133,20 @@ def attention(
         return xp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype), xp.zeros(q.shape[:-1], dtype)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     total = xp.empty(q.shape[:-1], dtype)
-    bias = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    bias = broadcast_mask(xp, bias, q, k)
     keep = broadcast_mask(xp, keep, q, k)
     for block in blocks(xp, q, k, dtype.itemsize):
         some = [None if x is None else x[block] for x in (bias, keep)]
         for rows, columns in bands(xp, q, k, dtype.itemsize, causal=causal):
             bias_part, keep_part = (part_of(x, rows, columns) for x in some)
             s, total[block][..., rows] = weights_of(
-                xp, q[block][..., rows, :], k[block][..., columns, :], bias_part, scale, dtype
+                xp,
+                q[block][..., rows, :],
+                k[block][..., columns, :],
+                bias_part,
+                scale,
+                dtype,
+                rows.start if causal else None,
             )
             if keep_part is not None:
                 s *= keep_part
@@ -204,7 +210,7 @@ def attention_grad(
     grads = [xp.empty(x.shape, x.dtype) if need else None for x, need in zip((q, k, v), needs, strict=False)]
     q_grad = grads[0]
     bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
-    bias_mask = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    bias_mask = broadcast_mask(xp, bias, q, k)
     keep = broadcast_mask(xp, keep, q, k)
     factor = dtype.type(scale)
     for block in blocks(xp, q, k, dtype.itemsize):
@@ -219,12 +225,13 @@ def attention_grad(
         for rows, columns in bands(xp, q, k, dtype.itemsize, causal=causal):
             bias_part, kept = (part_of(x, rows, columns) for x in some)
             queries, keys = q[block][..., rows, :], k[block][..., columns, :]
+            first = rows.start if causal else None
             if exact:
-                weights = scores(xp, queries, keys, bias_part, scale, dtype)
+                weights = scores(xp, queries, keys, bias_part, scale, dtype, first)
                 weights -= total[block][..., rows, None]
                 xp.exp(weights, out=weights)
             else:
-                weights, _ = weights_of(xp, queries, keys, bias_part, scale, dtype)
+                weights, _ = weights_of(xp, queries, keys, bias_part, scale, dtype, first)
             upstream = g[block][..., rows, :].astype(dtype, copy=False)
             if kept is not None:
                 kept = kept * dtype.type(1 / (1 - drop))
@@ -282,7 +289,7 @@ def attention_grad_recorded(
     if bias is not None:
         s = m.add(s, bias)
     if causal:
-        s = m.add(s, wrap(with_causal(namespace(q.array), None, q.array, k.array, wide, causal=True)))
+        s = m.add(s, wrap(later_keys(namespace(q.array), q.array.shape[-2], k.array.shape[-2], wide)))
     column = (*q.array.shape[:-1], 1)
     weights = m.exp(m.sub(s, m.reshape(total, shape=column)))
     # 1 up to rounding, and for a row of weights of zero 0; its derivative is what matters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -174,6 +175,21 @@ def test_hidden_keys_are_not_computed():
     q = np.empty((2048, 1), np.float32)
     bands = attention.bands(np, q, q, 4, causal=True)
     assert sum((rows.stop - rows.start) * columns.stop for rows, columns in bands) < 0.54 * 2048**2
+
+
+@pytest.mark.cpu("memory of NumPy's arrays is counted")
+def test_a_causal_mask_takes_no_memory(rng):
+    """No more than attention without it: there is no mask of all queries and keys."""
+    q = lucid.tensor(rng.standard_normal((1, 2048, 4)).astype(np.float32))
+    most = []
+    for causal in (False, True):
+        tracemalloc.start()
+        try:
+            scaled_dot_product_attention(q, q, q, is_causal=causal)
+            most.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert most[1] < 1.1 * most[0]
 
 
 def test_scores_of_nothing_weigh_all_alike(rng):
