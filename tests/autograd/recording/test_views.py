@@ -381,3 +381,14 @@ def test_what_has_no_derivative_can_be_asked_of_a_lost_view(rng):
     assert view.isnan().tolist() == [False] * 5
     assert view.argmax().item() == values.argmax()
     assert view.argmin(0).item() == values.argmin()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_view_of_a_changed_base_is_either_operand(swapped):
+    """A recorded op asks each of its operands for its place in the graph as it is now."""
+    leaf, other = (lucid.ones(2, requires_grad=True) for _ in range(2))
+    base = leaf * 1.0
+    view = base[:]
+    base.mul_(3.0)
+    (other + view if swapped else view + other).sum().backward()
+    assert leaf.grad.tolist() == [3.0, 3.0]

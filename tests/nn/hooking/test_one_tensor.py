@@ -209,3 +209,16 @@ def test_gradients_of_inference_mode():
     with lucid.inference_mode():
         total.backward()
     assert [grad.is_inference() for grad in given] == [True, True]
+
+
+def test_a_gradient_that_a_hook_changes_in_place():
+    """What a full backward hook writes to the gradient of an output reaches nothing else on its memory."""
+    module = nn.ReLU()
+
+    def hook(module, inputs, outputs):
+        outputs[0].zero_()
+
+    module.register_full_backward_hook(hook)
+    first, second = (lucid.ones(3, requires_grad=True) for _ in range(2))
+    (first * 1.0 + module(second)).sum().backward()
+    assert first.grad.tolist() == [1.0] * 3

@@ -160,3 +160,11 @@ def test_a_list_is_extended_by_itself(kind, extend):
         made = kind(entries)
         assert extend(made, more(made)) is made
         assert [*made] == entries * 2
+
+
+def test_positions_of_a_list_whose_names_have_a_gap():
+    """A position that is no name is counted in the order of the modules."""
+    modules = nn.ModuleList([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])
+    last = modules[2]
+    del modules._modules["1"]
+    assert modules[1] is last

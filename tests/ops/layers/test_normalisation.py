@@ -13,6 +13,7 @@ from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK
 from lucid.ops.elementwise.power import pow
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.layers.normalisation_primitives import _is_exact
 from lucid.ops.reduction.sums import mean, sum
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -349,3 +350,13 @@ def test_rms_norm_adds_the_eps_of_what_it_computes_in(dtype, added):
     expected = np.array([1, -1]) * 0.5**0.5
     for out in (rms_norm(x, (2,)), lucid.nn.RMSNorm(2, dtype=x.dtype)(x)):
         np.testing.assert_allclose(out.to(lucid.float64).cpu().numpy(force=True), expected, rtol=1e-2)
+
+
+def test_rows_around_zero_beside_rows_far_from_it(rng):
+    """Whether the rounding of a mean counts is asked of each row, and of long rows where it always may."""
+    x = rng.standard_normal((2, 64)).astype(np.float32)
+    x[1] = 0.1
+    assert not lucid.nn.functional.layer_norm(lucid.tensor(x), (64,))[1].any()
+    many = 1 << 20
+    assert not _is_exact(np.full(1, 0.5, np.float32), np.full(1, many, np.float32), many)
+    assert not _is_exact(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 64)
