@@ -186,3 +186,14 @@ def test_operands_that_do_not_fit():
         ShapeError, match=r"add: shapes \(\d+, 1\) and \(1, \d+\) broadcast to .* larger than any memory"
     ):
         column + row
+
+
+def test_a_rule_after_the_class_of_nodes(declare):
+    """What a rule reads is an attribute of nodes, also of those whose class was asked for before the rule came."""
+    op = declare(lambda xp, x, y: xp.multiply(x, y))
+    op.vjp("x")(lambda m, grad, y: m.mul(grad, y))
+    assert not hasattr(op.node_type, "_saved_self")
+    op.vjp("y")(lambda m, grad, x: m.mul(grad, x))
+    x, y = (lucid.tensor([value], requires_grad=True) for value in (2.0, 3.0))
+    node = op(x, y).grad_fn
+    assert (node._saved_self.tolist(), node._saved_y.tolist()) == ([2.0], [3.0])

@@ -222,3 +222,16 @@ def test_a_gradient_that_a_hook_changes_in_place():
     first, second = (lucid.ones(3, requires_grad=True) for _ in range(2))
     (first * 1.0 + module(second)).sum().backward()
     assert first.grad.tolist() == [1.0] * 3
+
+
+def test_gradients_of_no_dimension_are_changed_in_place():
+    """NumPy computes scalars, which a hook can no more change: it is given arrays."""
+    module, given = nn.Identity(), []
+
+    def hook(module, inputs, outputs):
+        given.extend(each.mul_(2.0).item() for each in (*inputs, *outputs))
+
+    module.register_full_backward_hook(hook)
+    x = lucid.tensor(3.0, requires_grad=True)
+    (module(x.exp()) * 5.0).backward()
+    assert given == [10.0, 10.0]

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.errors import ArgumentError, InplaceError, SettingError, ShapeError
 from tests.device import DEVICE
 
 
@@ -278,3 +278,21 @@ def test_a_total_norm_with_dimensions():
     with pytest.raises(ShapeError, match=r"total_norm: expected a tensor of no dimension, got shape \(2,\)"):
         nn.utils.clip_grads_with_norm_([weight], 1.0, lucid.ones(2, device=DEVICE))
     assert weight.grad.tolist() == [3.0, 4.0]
+
+
+def test_a_read_only_gradient():
+    """Its memory is NumPy's, and may not be written: it is refused as by an op in place, and not changed."""
+    array = np.array([3.0, 4.0], np.float32)
+    array.flags.writeable = False
+    weight = nn.Parameter(lucid.zeros(2, device="cpu"))
+    weight.grad = lucid.from_numpy(array)
+    with pytest.raises(InplaceError, match="read-only"):
+        nn.utils.clip_grad_norm_([weight], 1.0)
+    assert array.tolist() == [3.0, 4.0]
+
+
+def test_a_norm_overflows_silently():
+    """As all arithmetic of tensors: squares that no float32 holds make it infinite, without NumPy's warning."""
+    weight = nn.Parameter(lucid.zeros(2, device=DEVICE))
+    weight.grad = lucid.full((2,), 1e30, device=DEVICE)
+    assert math.isinf(nn.utils.clip_grad_norm_([weight], 1.0).item())

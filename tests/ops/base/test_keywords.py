@@ -260,6 +260,14 @@ def test_pinned_memory():
     assert not lucid.zeros_like(x).is_pinned()
 
 
+@pytest.mark.gpu
+def test_memory_of_a_device_is_not_pinned():
+    """What is made on a CUDA device is not page-locked, and that it should be is refused."""
+    for make in (lucid.zeros, lucid.ones, lucid.empty, lambda size, **settings: lucid.full((size,), 1.0, **settings)):
+        with pytest.raises(DeviceError, match="pin_memory: expected a tensor on the CPU"):
+            make(2, device="cuda", pin_memory=True)
+
+
 # ---- what tools ask a tensor ----
 
 

@@ -199,3 +199,17 @@ def test_scores_of_nothing_weigh_all_alike(rng):
     for scale in (0, 0.0):
         out = scaled_dot_product_attention(q, k, v, scale=scale, is_causal=True)
         np.testing.assert_allclose(out.cpu().numpy(), expected.cpu().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0])
+def test_a_causal_gradient_is_one_under_a_mask(size, rng):
+    """Also where scores are large, so that the weights are computed anew and not from the logarithms of their sums."""
+    arrays = [rng.standard_normal((2, 5, 4)) for _ in range(3)]
+    upstream = lucid.tensor(rng.standard_normal((2, 5, 4)))
+    results = []
+    for settings in ({"is_causal": True}, {"attn_mask": lucid.ones(5, 5, dtype=lucid.bool).tril()}):
+        tensors = [lucid.tensor(array).requires_grad_() for array in arrays]
+        out = scaled_dot_product_attention(*tensors, scale=size, **settings)
+        results.append(lucid.autograd.grad([out], tensors, [upstream]))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one.numpy(force=True), other.numpy(force=True), rtol=1e-9, atol=1e-10)

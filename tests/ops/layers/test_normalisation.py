@@ -360,3 +360,10 @@ def test_rows_around_zero_beside_rows_far_from_it(rng):
     many = 1 << 20
     assert not _is_exact(np.full(1, 0.5, np.float32), np.full(1, many, np.float32), many)
     assert not _is_exact(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 64)
+
+
+def test_rows_on_either_side_of_zero():
+    """The rounding of a mean counts as much below zero as above it."""
+    for value in (1e4 / 3, -1e4 / 3):
+        x = lucid.tensor(np.full((1, 1000), value, np.float32))
+        assert lucid.nn.functional.layer_norm(x, (1000,)).abs().max().item() < 1e-2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import subprocess
 import sys
+import time
+import weakref
 
 import pytest
 
@@ -149,3 +152,18 @@ next(kept)
     assert "epoch 0" in output
     assert "\x1b[?25h" in output  # the cursor is shown again
     assert "Traceback" not in output
+
+
+def test_nothing_is_left_for_the_end_of_python(monkeypatch):
+    """What takes a bar away when Python ends is forgotten with the bar: no display is kept alive for it."""
+    terminal(monkeypatch)
+    passes = iter(DataLoader(Numbers(3), progress=True))
+    next(passes)
+    display = weakref.ref(reports._display)
+    assert len([*passes]) == 2
+    # rich's thread that draws holds it until it sees that it is to end, within a second
+    last = time.monotonic() + 10
+    while display() is not None and time.monotonic() < last:
+        time.sleep(0.02)
+        gc.collect()
+    assert display() is None
