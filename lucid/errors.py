@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lucid.public import FOLDER as _FOLDER
 from lucid.public import publish as _publish
 
 __all__ = [
@@ -225,7 +226,7 @@ class WorkerError(LucidError, RuntimeError):
 
 
 # Files whose frames stand between a user's line and what warns of it: lucid's, and what wraps its functions.
-_BETWEEN = (__file__.removesuffix("errors.py"), contextlib.__file__, functools.__file__)
+_BETWEEN = (_FOLDER, contextlib.__file__, functools.__file__)
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

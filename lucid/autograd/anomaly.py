@@ -14,13 +14,13 @@ from lucid.autograd.engine.running import current_node
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
 from lucid.errors import AnomalyError, warn
+from lucid.public import FOLDER
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from lucid.autograd.engine.node import Node
 
-_PACKAGE = __file__.removesuffix("autograd/anomaly.py")
 # the keys in a node's metadata
 TRACE, PARENT = "traceback_", "parent_"
 
@@ -38,7 +38,7 @@ class CallStack(Sequence[str]):
         frames: list[traceback.FrameSummary] = []
         while frame is not None:
             code = frame.f_code
-            if not code.co_filename.startswith(_PACKAGE):
+            if not code.co_filename.startswith(FOLDER):
                 frames.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False))
             frame = frame.f_back
         self.frames = frames[::-1]

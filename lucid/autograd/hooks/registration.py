@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import sys
 import weakref
 from contextvars import ContextVar
@@ -12,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.base.capture import changes
 from lucid.base.locks import new_rlock
+from lucid.public import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from lucid.autograd.hooks.table import HookTable
-
-# The beginning of the names of lucid's own files, whose functions register on behalf of others.
-PACKAGE = f"{__file__.rsplit(os.sep, 3)[0]}{os.sep}"
 
 # The sets of registrations that are open here, those of inner scopes last. A context variable, so that what other
 # threads register stays out.
@@ -121,7 +118,7 @@ class Caller:
 
     def __init__(self) -> None:
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        while frame is not None and frame.f_code.co_filename.startswith(FOLDER):
             frame = frame.f_back
         self.code, self.instruction = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import (
-    INFERENCE,
-    Lent,
-    TensorBase,
-    describe,
-    is_tuple,
-    registered,
-    version_of,
-    wrap,
-    wrap_on_graph,
-)  # fmt: skip
+from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap, wrap_on_graph
 from lucid.autograd.borrowing import ContentsVersion
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.functions import seen
@@ -206,22 +196,11 @@ def lent(grad: Any) -> Any:
     """Return a gradient, an array or a tensor, for a hook: in-place changes of it reach nothing else."""
     if grad is None:
         return None
+    counter: Any = {0: 0}
     if isinstance(grad, TensorBase):
-        counter: Any = {0: 0}
         return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), counter)
-    return wrap(grad) if unusual and thread.state.grad_mode.inference else lent_array(grad)
-
-
-NUMPY_SCALAR: Any = np.generic
-
-
-def lent_array(array: Any) -> Any:
-    """Return an array as `lent` does, outside of inference mode."""
-    tensor = registered.new()
-    tensor.array = np.asarray(array) if isinstance(array, NUMPY_SCALAR) else array
-    tensor.edge = tensor.origin = None
-    tensor.version = {0: 0}
-    return tensor
+    in_inference = unusual and thread.state.grad_mode.inference
+    return wrap(grad) if in_inference else wrap_on_graph(grad, None, counter)
 
 
 def returned_gradient(after: Any, before: Any, grad: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from lucid.base.device import CPU
 from lucid.collectives.numbers import on_device
 from lucid.collectives.work import Call, Work
 from lucid.errors import DistributedError
+from lucid.public import FOLDER
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
 
 
-_PACKAGE = f"{Path(__file__).parents[1]}/"
 _BYTES = 512  # what a process says of its call
 
 
@@ -34,7 +33,7 @@ def debugging() -> bool:
 def _line() -> str:
     """Return the line outside of lucid that called it."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - who calls is asked
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(FOLDER):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

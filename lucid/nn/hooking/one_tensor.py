@@ -14,7 +14,7 @@ from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording import short_path
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import lent, lent_array, live_edge
+from lucid.autograd.recording.views import lent, live_edge
 from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView
 from lucid.nn.hooking.skeletons import replaced
 from lucid.nn.hooking.tables import everywhere
@@ -88,9 +88,8 @@ class OneTensorCall(ModuleInputBackward):
                 between[self] = waiting if type(waiting[0]) is list else ([lent(waiting[0])], waiting[1])
             return super().backward(m, grad, quiet)
         dtype = self.expected[0][1]
-        give = lent if unusual else lent_array
-        tensor = give(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
-        module, outputs, kind = self.module, (give(waiting[0]),), "full backward hook"
+        tensor = lent(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
+        module, outputs, kind = self.module, (lent(waiting[0]),), "full backward hook"
 
         def call(hook: Entry, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
             result = hook.func(module, grads, outputs)

@@ -62,13 +62,12 @@ def bands(xp: ModuleType, q: Array, k: Array, itemsize: int, *, causal: bool) ->
     On the CPU a band stays in the cache, and goes without the keys that are later than all of its queries.
     """
     queries, keys = q.shape[-2], k.shape[-2]
-    rows = queries
+    rows = max(queries, 1)
     if xp is np and (causal or queries * keys * itemsize > CPU_BLOCK):
         rows = BAND if causal else max(BAND, CPU_BLOCK // (keys * itemsize))
-    stops = [*range(rows, queries, rows), queries] if rows < queries else [queries]
-    starts = [0, *stops[:-1]]
-    shown = [stop if causal else keys for stop in stops[:-1]] + [keys]
-    return [(slice(a, b), slice(0, min(c, keys))) for a, b, c in zip(starts, stops, shown, strict=True)][::-1]
+    parts = [slice(start, min(start + rows, queries)) for start in range(0, max(queries, 1), rows)]
+    ends = [min(part.stop, keys) if causal else keys for part in parts[:-1]] + [keys]
+    return [(part, slice(0, end)) for part, end in zip(parts, ends, strict=True)][::-1]
 
 
 def part_of(x: Array | None, rows: slice, columns: slice) -> Any:
@@ -139,15 +138,9 @@ def attention(
         some = [None if x is None else x[block] for x in (bias, keep)]
         for rows, columns in bands(xp, q, k, dtype.itemsize, causal=causal):
             bias_part, keep_part = (part_of(x, rows, columns) for x in some)
-            s, total[block][..., rows] = weights_of(
-                xp,
-                q[block][..., rows, :],
-                k[block][..., columns, :],
-                bias_part,
-                scale,
-                dtype,
-                rows.start if causal else None,
-            )
+            queries, keys = q[block][..., rows, :], k[block][..., columns, :]
+            first = rows.start if causal else None
+            s, total[block][..., rows] = weights_of(xp, queries, keys, bias_part, scale, dtype, first)
             if keep_part is not None:
                 s *= keep_part
                 s *= dtype.type(1 / (1 - drop))

@@ -7,7 +7,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 import weakref
 
 import pytest
@@ -16,6 +15,7 @@ from lucid.base import reports
 from lucid.utils.data import DataLoader
 from tests.pieces import Terminal, raising, terminal
 from tests.utils.data.datasets import Numbers, Stream
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -161,9 +161,10 @@ def test_nothing_is_left_for_the_end_of_python(monkeypatch):
     next(passes)
     display = weakref.ref(reports._display)
     assert len([*passes]) == 2
-    # rich's thread that draws holds it until it sees that it is to end, within a second
-    last = time.monotonic() + 10
-    while display() is not None and time.monotonic() < last:
-        time.sleep(0.02)
+
+    def is_gone():
         gc.collect()
-    assert display() is None
+        return display() is None
+
+    # rich's thread that draws holds it until it sees that it is to end
+    assert until(is_gone)
