@@ -135,8 +135,11 @@ __device__ __forceinline__ double minus_log(double x) {
     return -value;
 }
 
-// Z with P(normal <= Z) = 1/2 + q, for q in (-1/2, 1/2) not 0: PPND16 of AS 241.
-__device__ __forceinline__ double inverse_normal(double q) {
+// The quantile of the normal distribution at 1/2 + q, q not 0: PPND16 of AS 241, of |q| up to `CENTRAL` and beyond.
+
+constexpr double CENTRAL = 0.425;
+
+__device__ __forceinline__ double inverse_normal_central(double q) {
     const double central_numerator_k[8] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
                                            1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
                                            3.3430575583588128105e4, 2.5090809287301226727e3};
@@ -148,6 +151,11 @@ __device__ __forceinline__ double inverse_normal(double q) {
                                              3.9307895800092710610e4,
                                              2.8729085735721942674e4,
                                              5.2264952788528545610e3};
+    const double r = __dadd_rn(0.180625, -__dmul_rn(q, q));
+    return __dmul_rn(rational(r, central_numerator_k, central_denominator_k), q);
+}
+
+__device__ __forceinline__ double inverse_normal_tail(double q) {
     const double tail_numerator_k[8] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
                                         3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
                                         2.27238449892691845833e-2, 7.74545014278341407640e-4};
@@ -171,14 +179,17 @@ __device__ __forceinline__ double inverse_normal(double q) {
                                          1.42151175831644588870e-7,
                                          2.04426310338993978564e-15};
     const double distance = q < 0.0 ? -q : q;
-    if (distance <= 0.425) {
-        const double r = __dadd_rn(0.180625, -__dmul_rn(q, q));
-        return __dmul_rn(rational(r, central_numerator_k, central_denominator_k), q);
-    }
     const double r = __dsqrt_rn(minus_log(__dadd_rn(0.5, -distance)));
     const double value = r > 5.0 ? rational(__dadd_rn(r, -5.0), far_numerator_k, far_denominator_k)
                                  : rational(__dadd_rn(r, -1.6), tail_numerator_k, tail_denominator_k);
     return q < 0.0 ? -value : value;
+}
+
+__device__ __forceinline__ bool is_central(double q) { return q <= CENTRAL && q >= -CENTRAL; }
+
+// Z with P(normal <= Z) = 1/2 + q, for q in (-1/2, 1/2) not 0.
+__device__ __forceinline__ double inverse_normal(double q) {
+    return is_central(q) ? inverse_normal_central(q) : inverse_normal_tail(q);
 }
 
 // Of a word of either size. float32 outputs are the result rounded once; half types are rounded from that float32.

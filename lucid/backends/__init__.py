@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lucid.backends import cuda, cudnn, mps
+from lucid.backends import cpu, cuda, cudnn, mps
 
-__all__ = ["cuda", "cudnn", "mps"]
+__all__ = ["cpu", "cuda", "cudnn", "mps"]

@@ -1,4 +1,4 @@
-"""Number of threads of matrix products on the CPU: OpenBLAS, part of NumPy, runs them.
+"""Switches of the CPU: compiled loops, and the number of threads of matrix products, which OpenBLAS of NumPy's runs.
 
 Everything else on the CPU runs in the thread that calls it.
 """
@@ -14,7 +14,10 @@ from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.public import publish as _publish
 
-__all__ = ["get_num_threads", "set_num_threads"]
+__all__ = ["compiled", "get_num_threads", "set_num_threads"]
+
+compiled = os.environ.get("LUCID_CPU_COMPILED") != "0"
+"""Whether loops of C++ do what NumPy does in many passes; `LUCID_CPU_COMPILED=0` in the environment says no, too."""
 
 MAPPED = "/proc/self/maps"
 # Names of one function: with NumPy's prefix and suffix, with 64-bit integers, and as it is.

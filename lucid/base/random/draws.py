@@ -35,12 +35,15 @@ __all__ = [
 
 _UNIFORM_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
-_on_cuda: list[Callable[..., bool]] = []
+_fills: dict[bool, Callable[..., bool]] = {}
 
 
-def register_kernels(fill: Callable[..., bool]) -> None:
-    """Let ``fill(array, seed, offset, name, *numbers)`` draw on CUDA devices; it returns whether it has a kernel."""
-    _on_cuda[:] = [fill]
+def register_kernels(fill: Callable[..., bool], *, cpu: bool = False) -> None:
+    """Let ``fill(array, seed, offset, name, *numbers)`` draw on CUDA devices, or on the CPU.
+
+    It returns whether it has a kernel.
+    """
+    _fills[cpu] = fill
 
 
 def _draw(
@@ -54,13 +57,14 @@ def _draw(
 ) -> Array:
     """Array of ``shape`` filled with ``values_of`` its words; whatever can fail comes before the reservation.
 
-    ``kernel`` names what does the same on a CUDA device, followed by the numbers that it needs.
+    ``kernel`` names what does the same in one pass, followed by the numbers that it needs.
     """
     drawn = xp.empty(shape, dtype)
     flat = drawn.reshape(-1)
     blocks = -(-flat.size * words_each // 4)
     seed, offset = generator.reserve(blocks)
-    if type(drawn) is not np.ndarray and _on_cuda and _on_cuda[0](drawn, seed, offset, *kernel):
+    fill = _fills.get(type(drawn) is np.ndarray)
+    if fill is not None and fill(drawn, seed, offset, *kernel):
         return drawn
     if not isinstance(seed, int):
         raise CaptureError(
@@ -399,4 +403,10 @@ def permutation(generator: Generator, n: int, xp: ModuleType = np) -> Array:
         raise SettingError(f"permutation: expected a length n >= 0, got {n}")
     word = np.dtype(np.uint64)
     keys = _draw(xp, generator, (n,), word, 2, lambda words: words.view(np.uint64), "integers", 0, 2**64)
+    if xp is np:
+        # NumPy sorts by vectors where ties may fall in any order; that there is one is next to impossible
+        order = np.argsort(keys)
+        ascending = keys[order]
+        if not (ascending[1:] == ascending[:-1]).any():
+            return order.astype(np.int64, copy=False)
     return xp.argsort(keys, kind="stable").astype(np.int64, copy=False)

@@ -57,6 +57,17 @@ def portable(arguments: Sequence[str], places: Sequence[Path]) -> list[str]:
     return moved
 
 
+def kept(name: str, text: str, arguments: Sequence[str]) -> Path | None:
+    """Return the library that `build` made of the same before; None if there is none.
+
+    Raises
+    ------
+    KernelError
+        If there is no g++.
+    """
+    return find(_file(name, text, arguments, ()))
+
+
 def build(
     name: str,
     text: str,
@@ -100,7 +111,7 @@ def build(
     KernelError
         If there is no g++, it finds an error in the source, or the disk has no room.
     """
-    file = f"{name[:60]}-{_key(text, arguments, places)}.so"
+    file = _file(name, text, arguments, places)
     if path := find(file):
         return path
     if source is None:
@@ -110,6 +121,10 @@ def build(
         if headers and (quicker := _precompiled(code, headers, arguments, folder, places)):
             return _made(file, [*arguments, *quicker, "-x", "c++"], code, what, folder)
     return _made(file, [*arguments, "-x", "c++"], code, what, folder)
+
+
+def _file(name: str, text: str, arguments: Sequence[str], places: Sequence[Path]) -> str:
+    return f"{name[:60]}-{_key(text, arguments, places)}.so"
 
 
 def _key(text: str, arguments: Sequence[str], places: Sequence[Path]) -> str:

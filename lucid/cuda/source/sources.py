@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 
@@ -105,7 +105,7 @@ def _joined(file: str, functors: tuple[str, ...]) -> str:
     return paste(path.read_text(encoding="utf-8"), named(path))
 
 
-def paste(text: str, name: str) -> str:
+def paste(text: str, name: str, headers: Mapping[str, Path] | None = None) -> str:
     r"""Return a source with lucid's headers pasted in, each once, and the compiler's own included at the top.
 
     Parameters
@@ -114,6 +114,8 @@ def paste(text: str, name: str) -> str:
         CUDA C++.
     name : str
         What errors call it.
+    headers : dict, optional
+        The headers of lucid's by their names; by default those that kernels have.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def paste(text: str, name: str) -> str:
                 return ""
             pasted.add(ours)
             # Told by the list of names, so that no path leads out of the folder.
-            path = files().get(ours)
+            path = (files() if headers is None else headers).get(ours)
             if path is None:
                 raise KernelError(f'{name} includes "{ours}", which is none of the headers in {folder()}')
             line = text.count("\n", 0, match.start()) + 2

@@ -1,0 +1,149 @@
+"""Functions of ``kernels/cpu``, declared where they are called; NumPy does their work where they are not compiled.
+
+A function gives the bits that NumPy gives, or stands behind a size that decides alone which of both is called: a result
+never depends on what was compiled by then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lucid.backends import cpu
+from lucid.base.locks import Once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.base.arrays import Array
+
+    Call: TypeAlias = Callable[..., None]
+
+LOOK, BUILD = 1 << 12, 1 << 20
+"""Elements that are worked on before a library is loaded, and before it is compiled: a small script waits for neither."""
+
+_TYPES: dict[str, Any] = {
+    "P": ctypes.c_void_p, "q": ctypes.c_int64, "Q": ctypes.c_uint64, "i": ctypes.c_int32, "I": ctypes.c_uint32,
+    "d": ctypes.c_double, "f": ctypes.c_float, "?": ctypes.c_bool,
+}  # fmt: skip
+
+
+class Unit:
+    """A file of ``kernels/cpu``: its library, once enough elements were worked on.
+
+    Parameters
+    ----------
+    file : str
+        Its name.
+
+    Attributes
+    ----------
+    functions : list of Function
+        What is declared of it.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.functions: list[Function] = []
+        self.loaded: ctypes.CDLL | None = None
+        self._worked = 0
+        self._next = LOOK
+        self._once: Once[int, None] = Once()
+
+    def work(self, elements: int) -> ctypes.CDLL | None:
+        """Return the library, or None while it is not worth its compilation, or cannot be compiled."""
+        if self.loaded is None:
+            self._worked += elements
+            if self._worked >= self._next:
+                self._once(self._next, self._load)
+        return self.loaded
+
+    def _load(self) -> None:
+        make = self._worked >= BUILD
+        self._next = sys.maxsize if make else BUILD
+        if sys.platform == "win32":
+            return
+        # what compiles and keeps code is loaded when it is needed: it would be a tenth of `import lucid`
+        from lucid.cpu.compiler import library  # noqa: PLC0415
+        from lucid.errors import KernelError  # noqa: PLC0415
+
+        instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
+        try:
+            path = library(self.file, instances, make=make)
+            if path is not None:
+                self.loaded = ctypes.CDLL(str(path))
+        except (KernelError, OSError) as error:
+            import logging  # noqa: PLC0415
+
+            self._next = sys.maxsize
+            log = logging.getLogger("lucid.cpu")
+            log.info("kernels/cpu/%s is not compiled, and NumPy does its work: %s", self.file, error)
+
+
+_UNITS: dict[str, Unit] = {}
+
+
+class Function:
+    """A function of a file in ``kernels/cpu``.
+
+    Parameters
+    ----------
+    file : str
+        The file.
+    name : str
+        The function there, in namespace lucid.
+    instances : sequence of tuple of str
+        The template arguments that it is compiled for, or ``[()]`` of no template.
+
+    Attributes
+    ----------
+    instances : dict
+        Of template arguments the symbol and the C++ name.
+    """
+
+    def __init__(self, file: str, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
+        self.name = name
+        self.unit = _UNITS.setdefault(file, Unit(file))
+        self.unit.functions.append(self)
+        self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
+        for each in instances:
+            symbol = "_".join([name, *each]).replace(" ", "_")
+            self.instances[each] = symbol, f"{name}<{', '.join(each)}>" if each else name
+        self._calls: dict[tuple[str, ...], Call] = {}
+
+    def __call__(self, work: int, *arguments: str) -> Call | None:
+        """Return the function for these template arguments, or None where NumPy is to do it.
+
+        It takes numbers, and addresses for pointers, and lets other threads run meanwhile.
+
+        Parameters
+        ----------
+        work : int
+            How many elements it will work on.
+        *arguments : str
+            Of its template.
+        """
+        if not cpu.compiled:
+            return None
+        call = self._calls.get(arguments)
+        if call is not None:
+            return call
+        if arguments not in self.instances:
+            return None
+        library = self.unit.work(work)
+        return None if library is None else self._bound(library, arguments)
+
+    def _bound(self, library: ctypes.CDLL, arguments: tuple[str, ...]) -> Call:
+        from lucid.cpu.compiler import declarations  # noqa: PLC0415
+
+        codes = declarations(self.unit.file).signature(self.name, arguments)
+        address = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value
+        call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(address)
+        self._calls[arguments] = call
+        return call
+
+
+def address(array: Array) -> int:
+    """Return the address of the first element of an array of NumPy's."""
+    return array.__array_interface__["data"][0]
