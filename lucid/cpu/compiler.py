@@ -24,9 +24,11 @@ _OPTIONS = (
     "-O3",
     "-march=native",
     "-ffp-contract=off",
-    # neither changes a result: without them no choice and no root becomes an instruction of vectors
+    # none of these changes a result; without the first two no choice and no root becomes an instruction of vectors
     "-fno-math-errno",
     "-fno-trapping-math",
+    # it would put branches where a choice is, and no loop with branches is one of vectors
+    "-fno-tree-pre",
     "-fno-strict-aliasing",
     "-fvisibility=hidden",
     "-fPIC",
@@ -36,21 +38,31 @@ _OPTIONS = (
 
 
 @functools.cache
-def _text(file: str) -> str:
-    """Return the text of a file with the headers of ``kernels`` in their places."""
-    own = folder() / "cpu"
+def written(file: str) -> str:
+    """Return the text of a file in ``kernels/cpu``.
+
+    Raises
+    ------
+    KernelError
+        If it is not there.
+    """
     try:
-        text = (own / file).read_text(encoding="utf-8")
+        return (folder() / "cpu" / file).read_text(encoding="utf-8")
     except OSError as error:
-        raise KernelError(f"no file {file!r} in {own}: the installation of lucid is incomplete") from error
-    headers = {path.name: path for path in own.glob("*.h")}
+        raise KernelError(f"no file {file!r} in {folder() / 'cpu'}: the installation of lucid is incomplete") from error
+
+
+@functools.cache
+def _whole(file: str, text: str) -> str:
+    """Return a text with the headers of ``kernels`` in their places."""
+    headers = {path.name: path for path in (folder() / "cpu").glob("*.h")}
     return paste(text, f"kernels/cpu/{file}", {**files(), **headers})
 
 
 @functools.cache
-def declarations(file: str) -> Source:
-    """Return the declarations of a file in ``kernels/cpu`` and of the headers that it includes."""
-    return Source(_text(file), f"kernels/cpu/{file}")
+def declarations(file: str, text: str) -> Source:
+    """Return the declarations of a file and of the headers that it includes."""
+    return Source(_whole(file, text), f"kernels/cpu/{file}")
 
 
 @functools.cache
@@ -64,13 +76,15 @@ def _processor() -> str:
     return "".join([platform.machine(), *dict.fromkeys(told)])
 
 
-def library(file: str, instances: Mapping[str, str], *, make: bool) -> Path | None:
+def library(file: str, text: str, instances: Mapping[str, str], *, make: bool) -> Path | None:
     """Return the path of the library of a file; None if it was not built before, and is not to be.
 
     Parameters
     ----------
     file : str
-        The name of a file in ``kernels/cpu``.
+        Its name, for errors and for the cache.
+    text : str
+        C++, with headers of ``kernels``.
     instances : dict
         The functions that it exports: C++ names with template arguments, by the names of their symbols.
     make : bool
@@ -85,9 +99,9 @@ def library(file: str, instances: Mapping[str, str], *, make: bool) -> Path | No
         f'extern "C" __attribute__((visibility("default"))) void* const {symbol} = (void*)&lucid::{name};\n'
         for symbol, name in sorted(instances.items())
     ]
-    source = "\n".join([_text(file), *lines])
+    source = "\n".join([_whole(file, text), *lines])
     options = [*_OPTIONS, *(["-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else [])]
-    text, stem = _processor() + source, file.partition(".")[0]
+    everything, stem = _processor() + source, file.partition(".")[0]
     if not make:
-        return kept(stem, text, options)
-    return build(stem, text, options, what=f"kernels/cpu/{file}", source=lambda: source)
+        return kept(stem, everything, options)
+    return build(stem, everything, options, what=f"kernels/cpu/{file}", source=lambda: source)

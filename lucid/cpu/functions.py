@@ -36,6 +36,8 @@ class Unit:
     ----------
     file : str
         Its name.
+    text : callable, optional
+        Gives the text of one that is made, and stands nowhere.
 
     Attributes
     ----------
@@ -43,10 +45,12 @@ class Unit:
         What is declared of it.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, text: Callable[[], str] | None = None) -> None:
         self.file = file
+        self._text = text
         self.functions: list[Function] = []
         self.loaded: ctypes.CDLL | None = None
+        self.source: Any = None
         self._worked = 0
         self._next = LOOK
         self._once: Once[int, None] = Once()
@@ -65,13 +69,15 @@ class Unit:
         if sys.platform == "win32":
             return
         # what compiles and keeps code is loaded when it is needed: it would be a tenth of `import lucid`
-        from lucid.cpu.compiler import library  # noqa: PLC0415
+        from lucid.cpu.compiler import declarations, library, written  # noqa: PLC0415
         from lucid.errors import KernelError  # noqa: PLC0415
 
         instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
         try:
-            path = library(self.file, instances, make=make)
+            text = self._text() if self._text else written(self.file)
+            path = library(self.file, text, instances, make=make)
             if path is not None:
+                self.source = declarations(self.file, text)
                 self.loaded = ctypes.CDLL(str(path))
         except (KernelError, OSError) as error:
             import logging  # noqa: PLC0415
@@ -95,6 +101,8 @@ class Function:
         The function there, in namespace lucid.
     instances : sequence of tuple of str
         The template arguments that it is compiled for, or ``[()]`` of no template.
+    text : callable, optional
+        Gives the text of a file that is made, and stands nowhere.
 
     Attributes
     ----------
@@ -102,9 +110,15 @@ class Function:
         Of template arguments the symbol and the C++ name.
     """
 
-    def __init__(self, file: str, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
+    def __init__(
+        self,
+        file: str,
+        name: str,
+        instances: Sequence[tuple[str, ...]] = ((),),
+        text: Callable[[], str] | None = None,
+    ) -> None:
         self.name = name
-        self.unit = _UNITS.setdefault(file, Unit(file))
+        self.unit = _UNITS.setdefault(file, Unit(file, text))
         self.unit.functions.append(self)
         self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
         for each in instances:
@@ -135,9 +149,7 @@ class Function:
         return None if library is None else self._bound(library, arguments)
 
     def _bound(self, library: ctypes.CDLL, arguments: tuple[str, ...]) -> Call:
-        from lucid.cpu.compiler import declarations  # noqa: PLC0415
-
-        codes = declarations(self.unit.file).signature(self.name, arguments)
+        codes = self.unit.source.signature(self.name, arguments)
         address = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value
         call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(address)
         self._calls[arguments] = call

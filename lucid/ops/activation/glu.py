@@ -34,7 +34,7 @@ _FORMULA = Formula(lambda m, a, b: m.sigmoid(b) * a)
 
 @primitive
 def _glu(xp: ModuleType, x: Array, *, dim: int) -> Array:
-    return in_blocks(xp, *_FORMULA.chain, *_halves(x, dim))
+    return _FORMULA.apply(xp, *_halves(x, dim))
 
 
 _GLU = of_formula(_FORMULA, "Glu")

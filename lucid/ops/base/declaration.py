@@ -320,9 +320,11 @@ def _reference_of(numpy: Any, formula: Any, count: int) -> Callable[..., Any]:
         return named
     if numpy is not None and not _in_blocks(numpy):
         return numpy
-    chain = None if numpy is None else (numpy, numpy.__code__.co_argcount - 2 - count)
+    if formula is not None:
+        return formula.apply
+    scratch = numpy.__code__.co_argcount - 2 - count
 
     def blocks(xp: ModuleType, *arrays: Any, **values: Any) -> Any:
-        return in_blocks(xp, *(chain or formula.chain), *arrays, **values)
+        return in_blocks(xp, numpy, scratch, *arrays, **values)
 
     return blocks
