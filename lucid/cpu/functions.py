@@ -1,4 +1,4 @@
-"""Functions of ``kernels/cpu``, declared where they are called; NumPy does their work where they are not compiled.
+"""Functions in C++ from ``kernels/cpu``, declared by their callers; without a compiler NumPy does their work.
 
 A function gives the bits that NumPy gives, or stands behind a size that decides alone which of both is called: a result
 never depends on what was compiled by then.
@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from lucid.backends import cpu
 from lucid.base.locks import Once
+from lucid.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +25,9 @@ if TYPE_CHECKING:
     Call: TypeAlias = Callable[..., None]
 
 LOOK, BUILD = 1 << 12, 1 << 20
-"""Elements that are worked on before a library is loaded, and before it is compiled: a small script waits for neither."""
+"""Elements that are worked on before a library is loaded, and before it is compiled: small scripts wait for neither."""
 
+_COMPILER = "lucid.cpu.compiler"
 _TYPES: dict[str, Any] = {
     "P": ctypes.c_void_p, "q": ctypes.c_int64, "Q": ctypes.c_uint64, "i": ctypes.c_int32, "I": ctypes.c_uint32,
     "d": ctypes.c_double, "f": ctypes.c_float, "?": ctypes.c_bool,
@@ -68,22 +73,18 @@ class Unit:
         self._next = sys.maxsize if make else BUILD
         if sys.platform == "win32":
             return
-        # what compiles and keeps code is loaded when it is needed: it would be a tenth of `import lucid`
-        from lucid.cpu.compiler import declarations, library, written  # noqa: PLC0415
-        from lucid.errors import KernelError  # noqa: PLC0415
-
+        # with what compiles and keeps code it would be a tenth of `import lucid`
+        compiler = import_module(_COMPILER)
         instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
         try:
-            text = self._text() if self._text else written(self.file)
-            path = library(self.file, text, instances, make=make)
+            text = self._text() if self._text else compiler.written(self.file)
+            path = compiler.library(self.file, text, instances, make=make)
             if path is not None:
-                self.source = declarations(self.file, text)
+                self.source = compiler.declarations(self.file, text)
                 self.loaded = ctypes.CDLL(str(path))
         except (KernelError, OSError) as error:
-            import logging  # noqa: PLC0415
-
             self._next = sys.maxsize
-            log = logging.getLogger("lucid.cpu")
+            log = import_module("logging").getLogger("lucid.cpu")
             log.info("kernels/cpu/%s is not compiled, and NumPy does its work: %s", self.file, error)
 
 
@@ -127,7 +128,7 @@ class Function:
         self._calls: dict[tuple[str, ...], Call] = {}
 
     def __call__(self, work: int, *arguments: str) -> Call | None:
-        """Return the function for these template arguments, or None where NumPy is to do it.
+        """Return the function for these template arguments; None if NumPy does its work.
 
         It takes numbers, and addresses for pointers, and lets other threads run meanwhile.
 
@@ -150,12 +151,28 @@ class Function:
 
     def _bound(self, library: ctypes.CDLL, arguments: tuple[str, ...]) -> Call:
         codes = self.unit.source.signature(self.name, arguments)
-        address = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value
-        call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(address)
+        pointer = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value or 0
+        call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(pointer)
         self._calls[arguments] = call
         return call
 
 
-def address(array: Array) -> int:
-    """Return the address of the first element of an array of NumPy's."""
+def _told(array: Array) -> int:
     return array.__array_interface__["data"][0]
+
+
+# An array of NumPy's begins with the address of its elements, behind what every object of Python's begins with: all
+# that is compiled against NumPy reads it there. Asking for it takes six times as long.
+_HEAD = object.__basicsize__
+_POINTER = ctypes.c_size_t
+
+
+def _read(array: Array) -> int:
+    return _POINTER.from_address(id(array) + _HEAD).value
+
+
+_sample = np.zeros(3)[1:]
+address: Callable[[Array], int] = (
+    _read if sys.implementation.name == "cpython" and _read(_sample) == _told(_sample) else _told
+)
+"""Gives the address of the first element of an array of NumPy's."""

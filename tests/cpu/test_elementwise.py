@@ -9,9 +9,28 @@ import lucid.nn  # noqa: F401 - which loads all ops
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.backends import cpu
 from lucid.ops.base.formula.formulas import Formula
-from lucid.ops.base.formula.loop import MANY
 
-SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-38, -1e-38, 3e38, -3e38, 1.0, -1.0, 0.5, 2.0, 88.5, -104]
+MANY = 1 << 13
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    1e-45,
+    -1e-45,
+    1e-38,
+    -1e-38,
+    3e38,
+    -3e38,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    88.5,
+    -104,
+]
 SETTINGS = {"lower": -0.75, "upper": 1.25, "eps": 0.1, "threshold": 0.5, "min": -0.5, "max": 0.75, "min_val": -1.0}
 
 

@@ -15,7 +15,10 @@ namespace lucid {{
 {}
 }}
 """
-_LOOP = "__global__ void loop_{0}(float* out_n, long long n, const float* x_n) {{ for (long long i = 0; i < n; ++i) out_n[i] = {0}(x_n[i]); }}"
+_LOOP = """\
+__global__ void loop_{0}(float* out_n, long long n, const float* x_n) {{
+    for (long long i = 0; i < n; ++i) out_n[i] = {0}(x_n[i]);
+}}"""
 # the largest error of each in units in the last place, as its header says
 UNITS = {"exp": 1.0, "expm1": 1.6, "log": 0.9, "log1p": 0.9, "tanh": 1.6, "erf": 2.6, "erfc": 5.7}
 LOOPS = {

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.plans import empty
 from lucid.errors import ShapeError
-from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.declaration import Formula, of_formula
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import floating

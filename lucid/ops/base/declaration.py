@@ -322,9 +322,10 @@ def _reference_of(numpy: Any, formula: Any, count: int) -> Callable[..., Any]:
         return numpy
     if formula is not None:
         return formula.apply
-    scratch = numpy.__code__.co_argcount - 2 - count
+    whole: Any = numpy
+    scratch = whole.__code__.co_argcount - 2 - count
 
     def blocks(xp: ModuleType, *arrays: Any, **values: Any) -> Any:
-        return in_blocks(xp, numpy, scratch, *arrays, **values)
+        return in_blocks(xp, whole, scratch, *arrays, **values)
 
     return blocks

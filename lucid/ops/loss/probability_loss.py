@@ -11,7 +11,6 @@ from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.switches import looked_at
 from lucid.errors import ShapeError
-from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.declaration import Formula, Fused, fused, of_formula
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote

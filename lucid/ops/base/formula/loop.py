@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-MANY = 1 << 13
-"""Elements from which on a formula is compiled: nothing but their number says so, as last digits differ from NumPy's."""
+_FLOAT32 = np.dtype(np.float32)
 
 # What `mathematics.h` has for vectors, and what is no function.
-_KNOWN = frozenset("exp expm1 log log1p tanh erf erfc sqrt fabs floor ceil trunc rint copysign larger smaller A".split())
+_KNOWN = r"(exp|expm1|log|log1p|tanh|erf|erfc|sqrt|fabs|floor|ceil|trunc|rint|copysign|larger|smaller|A)"
 _LOOP = """\
 #include "mathematics.h"
 
@@ -61,7 +60,7 @@ class Loop:
         self._settings: tuple[str, ...] = ()
 
     def _text(self) -> str:
-        """Return the file; "" if the formula calls what no vectors have, or a result is a mask."""
+        """Return the file; "" if the formula calls a function that is not in `mathematics.h`, or a result is a mask."""
         if self._written is not None:
             return self._written
         traced = self._traced()
@@ -74,7 +73,7 @@ class Loop:
         parameters += [f"double {name}_" for name in traced.settings]
         body = [f"const A {name} = {name}_n[lucid_i];" for name in traced.arrays]
         body += [*lines, *[f"lucid_out{k}[lucid_i] = {value};" for k, value in enumerate(values)]]
-        self._written = "" if masked or not calls <= _KNOWN else _LOOP.format(
+        self._written = "" if masked or not all(re.fullmatch(_KNOWN, call) for call in calls) else _LOOP.format(
             parameters=", ".join(parameters),
             settings="".join([f"    const A {name} = (A){name}_;\n" for name in traced.settings]),
             body="".join([f"        {line}\n" for line in body]),
@@ -82,18 +81,23 @@ class Loop:
         return self._written
 
     def of(self, arrays: Sequence[Array]) -> Callable[..., None] | None:
-        """Return ``run(xp, *results, *arrays, **settings)`` for arrays like these; None where NumPy is to do it."""
-        last = arrays[-1]
-        if not cpu.compiled or last.size < MANY or accumulation_dtype(last.dtype) != np.float32:
+        """Return ``run(xp, *results, *arrays, **settings)`` for arrays like these; None for arrays of other dtypes."""
+        if not cpu.compiled or self._written == "" or accumulation_dtype(arrays[-1].dtype) is not _FLOAT32:
             return None
-        if any(array.dtype.kind == "b" for array in arrays) or not self._text() or self._function(BUILD) is None:
-            return None
-        return self._run
+        for array in arrays:
+            if array.dtype.kind == "b":
+                return None
+        return self._run if self._text() and self._function(BUILD) is not None else None
 
     def _run(self, xp: ModuleType, *arrays: Array, **settings: Any) -> None:
         run: Any = self._function(BUILD)
-        results, operands = arrays[: self._results], arrays[self._results :]
+        out = arrays[0]
         # copies are held until the call
-        dense = [np.ascontiguousarray(np.broadcast_to(array, results[0].shape)) for array in operands]
-        numbers = [settings[name] for name in self._settings]
-        run(*map(address, results), results[0].size, *map(address, dense), *numbers)
+        dense = [a if a.shape == out.shape and a.flags.c_contiguous else _dense(a, out.shape) for a in arrays]
+        addresses = list(map(address, dense))
+        numbers = [settings[name] for name in self._settings] if self._settings else ()
+        run(*addresses[: self._results], out.size, *addresses[self._results :], *numbers)
+
+
+def _dense(array: Array, shape: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(np.broadcast_to(array, shape))
