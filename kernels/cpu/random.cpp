@@ -99,4 +99,37 @@ __global__ void fill_bernoulli(bool* out_n, long long n, Word64 seed, Word64 off
     });
 }
 
+// The indices that sort random keys of 64 bits, equal ones in order: each goes to the bucket of its upper bits, which holds
+// about four, and there to its place. `end_b` has room for 2^bits buckets, `sorted_n` for the keys.
+__global__ void order_of_keys(long long* __restrict__ index_n, const Word64* __restrict__ key_n, long long n, int bits,
+                              long long* __restrict__ end_b, Word64* __restrict__ sorted_n) {
+    const int shift = 64 - bits;
+    const long long buckets = 1LL << bits;
+    for (long long b = 0; b < buckets; ++b) end_b[b] = 0;
+    for (long long i = 0; i < n; ++i) ++end_b[key_n[i] >> shift];
+    for (long long b = 0, total = 0; b < buckets; ++b) {
+        const long long count = end_b[b];
+        end_b[b] = total;
+        total += count;
+    }
+    for (long long i = 0; i < n; ++i) {
+        const Word64 key = key_n[i];
+        const long long place = end_b[key >> shift]++;
+        sorted_n[place] = key;
+        index_n[place] = i;
+    }
+    for (long long b = 0, first = 0; b < buckets; first = end_b[b++])
+        for (long long i = first + 1; i < end_b[b]; ++i) {
+            const Word64 key = sorted_n[i];
+            const long long index = index_n[i];
+            long long place = i;
+            for (; place > first && sorted_n[place - 1] > key; --place) {
+                sorted_n[place] = sorted_n[place - 1];
+                index_n[place] = index_n[place - 1];
+            }
+            sorted_n[place] = key;
+            index_n[place] = index;
+        }
+}
+
 }  // namespace lucid
