@@ -73,22 +73,38 @@ class Unit:
         self._next = sys.maxsize if make else BUILD
         if sys.platform == "win32":
             return
-        # with what compiles and keeps code it would be a tenth of `import lucid`
-        compiler = import_module(_COMPILER)
-        instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
         try:
-            text = self._text() if self._text else compiler.written(self.file)
-            path = compiler.library(self.file, text, instances, make=make)
-            if path is not None:
-                self.source = compiler.declarations(self.file, text)
-                self.loaded = ctypes.CDLL(str(path))
+            self.build(make=make)
         except (KernelError, OSError) as error:
             self._next = sys.maxsize
             log = import_module("logging").getLogger("lucid.cpu")
             log.info("kernels/cpu/%s is not compiled, and NumPy does its work: %s", self.file, error)
 
+    def build(self, *, make: bool = True) -> bool:
+        """Load the library, compiled if it was not before and `make` says so; return whether there is one.
 
-_UNITS: dict[str, Unit] = {}
+        Raises
+        ------
+        KernelError
+            If there is no compiler, or it finds an error.
+        OSError
+            If the library cannot be loaded.
+        """
+        # with what compiles and keeps code it would be a tenth of `import lucid`
+        compiler = import_module(_COMPILER)
+        text = self._text() if self._text else compiler.written(self.file)
+        if not text:
+            return False
+        instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
+        path = compiler.library(self.file, text, instances, make=make)
+        if path is not None:
+            self.source = compiler.declarations(self.file, text)
+            self.loaded = ctypes.CDLL(str(path))
+        return path is not None
+
+
+UNITS: dict[str, Unit] = {}
+"""The files of which functions are declared, by their names."""
 
 
 class Function:
@@ -119,7 +135,7 @@ class Function:
         text: Callable[[], str] | None = None,
     ) -> None:
         self.name = name
-        self.unit = _UNITS.setdefault(file, Unit(file, text))
+        self.unit = UNITS.setdefault(file, Unit(file, text))
         self.unit.functions.append(self)
         self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
         for each in instances:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     )
 
 
+APPLIED: list[Formula] = []
+"""The formulas of primitives, each with a loop on the CPU."""
+
+
 def module_of(function: Callable[..., Any]) -> str:
     """Return the name of the file that is made of a module: ``elementwise_power`` of lucid.ops.elementwise.power."""
     return function.__module__.removeprefix("lucid.ops.").replace(".", "_")
