@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.backends import cpu
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cuda.source.signature import Source
 
     Call: TypeAlias = Callable[..., None]
 
@@ -30,12 +32,14 @@ _TYPES: dict[str, Any] = {
 
 
 class Unit:
-    """A file of ``kernels/cpu``: its library, once enough elements were worked on.
+    """A file of ``kernels/cpu``, or one that is made: its library, once enough elements were worked on.
 
     Parameters
     ----------
     file : str
         Its name.
+    made : callable, optional
+        Gives the text of a file that stands nowhere.
 
     Attributes
     ----------
@@ -43,13 +47,21 @@ class Unit:
         What is declared of it.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, made: Callable[[], str] | None = None) -> None:
         self.file = file
+        self._made = made
         self.functions: list[Function] = []
         self.loaded: ctypes.CDLL | None = None
         self._worked = 0
         self._next = LOOK
         self._once: Once[int, None] = Once()
+
+    @cached_property
+    def source(self) -> Source:
+        """The text of the file, and its declarations."""
+        from lucid.cpu.compiler import whole  # noqa: PLC0415
+
+        return whole(self.file, self._made)
 
     def work(self, elements: int) -> ctypes.CDLL | None:
         """Return the library, or None while it is not worth its compilation, or cannot be compiled."""
@@ -70,7 +82,7 @@ class Unit:
 
         instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
         try:
-            path = library(self.file, instances, make=make)
+            path = library(self.source, instances, make=make)
             if path is not None:
                 self.loaded = ctypes.CDLL(str(path))
         except (KernelError, OSError) as error:
@@ -78,7 +90,7 @@ class Unit:
 
             self._next = sys.maxsize
             log = logging.getLogger("lucid.cpu")
-            log.info("kernels/cpu/%s is not compiled, and NumPy does its work: %s", self.file, error)
+            log.info("%s is not compiled, and NumPy does its work: %s", self.file, error)
 
 
 _UNITS: dict[str, Unit] = {}
@@ -89,7 +101,7 @@ class Function:
 
     Parameters
     ----------
-    file : str
+    file : str or Unit
         The file.
     name : str
         The function there, in namespace lucid.
@@ -102,9 +114,9 @@ class Function:
         Of template arguments the symbol and the C++ name.
     """
 
-    def __init__(self, file: str, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
+    def __init__(self, file: str | Unit, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
         self.name = name
-        self.unit = _UNITS.setdefault(file, Unit(file))
+        self.unit = _UNITS.setdefault(file, Unit(file)) if isinstance(file, str) else file
         self.unit.functions.append(self)
         self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
         for each in instances:
@@ -135,9 +147,7 @@ class Function:
         return None if library is None else self._bound(library, arguments)
 
     def _bound(self, library: ctypes.CDLL, arguments: tuple[str, ...]) -> Call:
-        from lucid.cpu.compiler import declarations  # noqa: PLC0415
-
-        codes = declarations(self.unit.file).signature(self.name, arguments)
+        codes = self.unit.source.signature(self.name, arguments)
         address = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value
         call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(address)
         self._calls[arguments] = call
