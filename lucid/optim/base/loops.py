@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cpu.functions import Call
     from lucid.optim.base.algebra import Step
 
 _KINDS = ("", "float", "double")
@@ -46,48 +47,58 @@ class Rows:
     """
 
     def __init__(self, step: Step, columns: Sequence[Sequence[Array]]) -> None:
-        self._step = step
+        self._loop = step.loop
         self._targets = columns[1:]
-        rows = list(zip(*columns, strict=True))
-        self._codes = np.array([_code(row) for row in rows], np.int8)
-        self._counts = np.array([row[1].size * (2 if row[1].dtype.kind == "c" else 1) for row in rows], np.int64)
-        self._work = int(self._counts[self._codes > 0].sum())
-        self._table = np.zeros((len(rows), len(columns)), np.uint64)
+        rows = zip(*columns, strict=True)
+        self._codes = np.array([0 if step.loop is None else _code(row) for row in rows], np.int8)
+        self._kinds = [code for code in set(self._codes.tolist()) if code]
+        self._work = sum([target.size for target in columns[1]])
+
+    @cached_property
+    def _counts(self) -> Array:
+        sizes = [target.size * (2 if target.dtype.kind == "c" else 1) for target in self._targets[0]]
+        return np.array(sizes, np.uint64)
+
+    @cached_property
+    def _table(self) -> Array:
+        table = np.zeros((len(self._codes), 1 + len(self._targets)), np.uint64)
         for column, arrays in enumerate(self._targets, 1):
             # NumPy refuses what is read-only, and does nothing to what is empty
-            self._table[:, column] = [_address(each, write=True) for each in arrays]
+            table[:, column] = [_address(each, write=True) for each in arrays]
+        return table
 
     def step(
         self, chain: tuple[Callable[..., None], int], grads: Sequence[Array], numbers: dict[str, Any]
     ) -> Callable[[], None]:
         """Return the step of all rows, in their order, with these gradients; nothing is compiled in it."""
-        runs = [(0, len(grads), 0)] if self._step.loop is None or not self._work else self._runs(grads, numbers)
+        calls: dict[int, Call] = {}
+        for code in self._kinds:
+            call = None if self._loop is None else self._loop(self._work, _KINDS[code])
+            if call is not None:
+                calls[code] = call
+        # a float64 of NumPy's is rounded after a product, a float of Python's before
+        if not calls or not {type(number) for number in numbers.values()} <= _PLAIN:
+            return partial(update_in_blocks, *chain, zip(grads, *self._targets, strict=True), numbers)
         steps: list[Callable[[], None]] = []
-        for first, end, code in runs:
-            call = self._step.loop(self._work, _KINDS[code]) if code and self._step.loop is not None else None
-            if call is None:
+        for first, end, code in self._runs(grads):
+            if code in calls:
+                at, counts = address(self._table[first:]), address(self._counts[first:])
+                steps.append(partial(calls[code], at, counts, end - first, *numbers.values()))
+            else:
                 rows = zip(*[column[first:end] for column in (grads, *self._targets)], strict=True)
                 steps.append(partial(update_in_blocks, *chain, rows, numbers))
-            else:
-                at, counts = address(self._table[first:]), address(self._counts[first:])
-                steps.append(partial(call, at, counts, end - first, *numbers.values()))
         return steps[0] if len(steps) == 1 else partial(_take, steps)
 
-    def _runs(self, grads: Sequence[Array], numbers: dict[str, Any]) -> list[tuple[int, int, int]]:
+    def _runs(self, grads: Sequence[Array]) -> list[tuple[int, int, int]]:
         """Return the first and last rows of each run of one kind, and the kind: 0 is for NumPy."""
-        # a float64 of NumPy's is rounded after a product, a float of Python's before
-        if not {type(number) for number in numbers.values()} <= _PLAIN:
-            return [(0, len(grads), 0)]
-        table = self._table
+        table, sizes = self._table, self._codes.astype(np.uint64) * np.uint64(4)
         table[:, 0] = [_address(grad) for grad in grads]
-        sizes = self._codes.astype(np.uint64) * np.uint64(4)
-        fits = (self._codes > 0) & table.all(axis=1)
-        fits &= ~(table % np.maximum(sizes, 1)[:, None]).any(axis=1)
+        fits = table.all(axis=1) & ~(table % np.maximum(sizes, 1)[:, None]).any(axis=1)
         # arrays that overlap are changed one after the other
         order = np.sort(table, axis=1)
-        fits &= (np.diff(order, axis=1) >= (sizes * self._counts.astype(np.uint64))[:, None]).all(axis=1)
+        fits &= (order[:, 1:] - order[:, :-1] >= (sizes * self._counts)[:, None]).all(axis=1)
         codes = np.where(fits, self._codes, 0)
-        bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+        bounds = [0, *((codes[1:] != codes[:-1]).nonzero()[0] + 1).tolist(), len(codes)]
         return [(first, end, int(codes[first])) for first, end in pairwise(bounds)]
 
 
