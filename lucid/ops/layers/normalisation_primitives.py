@@ -22,6 +22,7 @@ from lucid.ops.base.rows import (
     row_sums,
     sum_of,
 )  # fmt: skip
+from lucid.ops.layers import normalisation_cpu as loops
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -178,6 +179,11 @@ def normalise(
     rows = x.reshape(shape)
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
+    if xp is np and axes == (1,) and len(shape) == 2:
+        known = loops.normalised(rows.astype(work, copy=False), weight, bias, eps, center=center)
+        if known is not None:
+            out, mean, variance = known
+            return out.astype(x.dtype, copy=False).reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
     out = xp.empty(shape, x.dtype)
     with _long_rows(xp, shape, axes):
         if _at_once(xp, x, axes):
@@ -241,6 +247,14 @@ def normalise_grad(
     kept = kept_shape(shape, axes)
     grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
     weight = _shaped(xp, weight, work, affine)
+    if xp is np and axes == (1,) and len(shape) == 2:
+        values = [each.astype(work, copy=False) for each in (grad, rows)]
+        made = loops.normalised_grad(*values, weight, mean, variance, eps, center=center, wants=wants)
+        if made is not None:
+            to_x, *sums = made
+            out = np.zeros(0, x.dtype) if to_x is None else to_x.astype(x.dtype, copy=False).reshape(x.shape)
+            to_weight, to_bias = [np.zeros(broadcast, work) if each is None else each.reshape(broadcast) for each in sums]
+            return out, to_weight, to_bias
     settings = (axes, eps, center, affine, wants)
     out = xp.empty(shape, x.dtype) if wants[0] else xp.zeros(0, x.dtype)
     whole: Any
