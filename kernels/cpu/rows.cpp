@@ -7,77 +7,146 @@
 
 namespace lucid {
 
-constexpr int LANES = 32, PART = 512;
+constexpr int LANES = 16, PART = 512, BLOCK = 4096;
 
-// The sum of value(i) of type T for i below n.
-template <typename T, typename Value> __forceinline__ double sum_of(long long n, Value value) {
+template <int N> struct Vector {
+    typedef float Floats __attribute__((vector_size(4 * N)));
+    typedef double Doubles __attribute__((vector_size(8 * N)));
+};
+typedef Vector<LANES>::Floats Floats;
+
+// What reads N neighbours of a row from an element on, or one.
+template <int N> struct Several {
+    typedef typename Vector<N>::Floats Lanes;
+    long long i;
+    __forceinline__ Lanes operator()(const float* x_n) const {
+        Lanes lanes;
+        std::memcpy(&lanes, x_n + i, sizeof(lanes));
+        return lanes;
+    }
+    __forceinline__ typename Vector<N>::Doubles wide(const float* x_n) const {
+        return __builtin_convertvector((*this)(x_n), typename Vector<N>::Doubles);
+    }
+};
+struct One {
+    long long i;
+    __forceinline__ float operator()(const float* x_n) const { return x_n[i]; }
+    __forceinline__ double wide(const float* x_n) const { return x_n[i]; }
+};
+
+// Writes value(at) to n elements, where `at` reads some of an array: at(x_n) * at(y_n). One of these may be written to.
+template <typename Value> __forceinline__ void write(float* out_n, long long n, Value value) {
+    long long i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const Floats lanes = value(Several<LANES>{i});
+        std::memcpy(out_n + i, &lanes, sizeof(lanes));
+    }
+    for (; i < n; ++i) out_n[i] = value(One{i});
+}
+
+// The sum of value(at) over n elements, by N partial sums for each part of them.
+template <int N = LANES, typename Value> __forceinline__ double sum_of(long long n, Value value) {
     double total = 0;
     for (long long first = 0; first < n; first += PART) {
         const long long end = n - first < PART ? n : first + PART;
-        T lane_l[LANES] = {};
+        decltype(value(Several<N>{0})) even = {}, odd = {};
+        decltype(value(One{0})) rest = 0;
         long long i = first;
-        for (; i + LANES <= end; i += LANES)
-            for (int l = 0; l < LANES; ++l) lane_l[l] += value(i + l);
-        for (int l = 0; i < end; ++l, ++i) lane_l[l] += value(i);
-        for (int half = LANES / 2; half; half /= 2)
-            for (int l = 0; l < half; ++l) lane_l[l] += lane_l[l + half];
-        total += lane_l[0];
+        for (; i + 2 * N <= end; i += 2 * N) {
+            even += value(Several<N>{i});
+            odd += value(Several<N>{i + N});
+        }
+        for (; i + N <= end; i += N) even += value(Several<N>{i});
+        for (; i < end; ++i) rest += value(One{i});
+        even += odd;
+        for (int l = 0; l < N; l += 4) rest += (even[l] + even[l + 1]) + (even[l + 2] + even[l + 3]);
+        total += rest;
     }
     return total;
 }
 
 // The largest number of a row, past NaN: that is in the sum of exponentials in any case.
 __forceinline__ float largest(const float* x_n, long long n) {
-    float lane_l[LANES];
-    for (int l = 0; l < LANES; ++l) lane_l[l] = -INFINITY;
+    Floats even = Floats{} - INFINITY, odd = even;
+    float most = -INFINITY;
     long long i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; ++l) lane_l[l] = x_n[i + l] > lane_l[l] ? x_n[i + l] : lane_l[l];
-    for (int l = 0; i < n; ++l, ++i) lane_l[l] = x_n[i] > lane_l[l] ? x_n[i] : lane_l[l];
-    for (int half = LANES / 2; half; half /= 2)
-        for (int l = 0; l < half; ++l) lane_l[l] = lane_l[l + half] > lane_l[l] ? lane_l[l + half] : lane_l[l];
-    return lane_l[0];
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        const Floats one = Several<LANES>{i}(x_n), two = Several<LANES>{i + LANES}(x_n);
+        even = one > even ? one : even;
+        odd = two > odd ? two : odd;
+    }
+    for (; i < n; ++i) most = x_n[i] > most ? x_n[i] : most;
+    even = odd > even ? odd : even;
+    for (int l = 0; l < LANES; ++l) most = even[l] > most ? even[l] : most;
+    return most;
+}
+
+// Calls rows_of(first, count) for as many rows at a time as stay in the nearest cache: exponentials of short rows are made
+// of several at once.
+template <typename RowsOf> __forceinline__ void by_blocks(long long rows, long long columns, RowsOf rows_of) {
+    const long long each = columns < BLOCK ? BLOCK / columns : 1;
+    for (long long first = 0; first < rows; first += each) rows_of(first, rows - first < each ? rows - first : each);
+}
+
+// exp(x - largest) of each row, and that number.
+static void exponentials_of_rows(const float* x_rc, float* out_rc, float* most_r, long long rows, long long columns) {
+    for (long long r = 0; r < rows; ++r) {
+        const float* __restrict__ x_c = x_rc + r * columns;
+        float* __restrict__ out_c = out_rc + r * columns;
+        const float most = most_r[r] = largest(x_c, columns);
+        write(out_c, columns, [=](auto at) { return at(x_c) - most; });
+    }
+    for (long long i = 0; i < rows * columns; ++i) out_rc[i] = exp_of(out_rc[i]);
 }
 
 __global__ void softmax(const float* x_rc, float* out_rc, long long rows, long long columns) {
-    for (long long r = 0; r < rows; ++r) {
-        const float* __restrict__ x_c = x_rc + r * columns;
-        float* __restrict__ out_c = out_rc + r * columns;
-        const float most = largest(x_c, columns);
-        for (long long c = 0; c < columns; ++c) out_c[c] = exp_of(x_c[c] - most);
-        const float share = (float)(1 / sum_of<float>(columns, [=](long long c) { return out_c[c]; }));
-        for (long long c = 0; c < columns; ++c) out_c[c] *= share;
-    }
+    by_blocks(rows, columns, [=](long long first, long long count) {
+        float most_r[BLOCK];
+        exponentials_of_rows(x_rc + first * columns, out_rc + first * columns, most_r, count, columns);
+        for (long long r = first; r < first + count; ++r) {
+            float* out_c = out_rc + r * columns;
+            const float share = (float)(1 / sum_of(columns, [=](auto at) { return at(out_c); }));
+            write(out_c, columns, [=](auto at) { return at(out_c) * share; });
+        }
+    });
 }
 
 __global__ void log_softmax(const float* x_rc, float* out_rc, long long rows, long long columns) {
-    for (long long r = 0; r < rows; ++r) {
-        const float* __restrict__ x_c = x_rc + r * columns;
-        float* __restrict__ out_c = out_rc + r * columns;
-        const float most = largest(x_c, columns);
-        for (long long c = 0; c < columns; ++c) out_c[c] = exp_of(x_c[c] - most);
-        const float size = (float)std::log(sum_of<float>(columns, [=](long long c) { return out_c[c]; }));
-        for (long long c = 0; c < columns; ++c) out_c[c] = x_c[c] - most - size;
-    }
+    by_blocks(rows, columns, [=](long long first, long long count) {
+        float most_r[BLOCK];
+        exponentials_of_rows(x_rc + first * columns, out_rc + first * columns, most_r, count, columns);
+        for (long long r = first; r < first + count; ++r) {
+            const float most = most_r[r - first];
+            const float* __restrict__ x_c = x_rc + r * columns;
+            float* __restrict__ out_c = out_rc + r * columns;
+            const float size = (float)std::log(sum_of(columns, [=](auto at) { return at(out_c); }));
+            write(out_c, columns, [=](auto at) { return at(x_c) - most - size; });
+        }
+    });
 }
 
 __global__ void softmax_grad(const float* grad_rc, const float* y_rc, float* out_rc, long long rows, long long columns) {
     for (long long r = 0; r < rows; ++r) {
         const float *grad_c = grad_rc + r * columns, *y_c = y_rc + r * columns;
         float* __restrict__ out_c = out_rc + r * columns;
-        const float total = (float)sum_of<float>(columns, [=](long long c) { return grad_c[c] * y_c[c]; });
-        for (long long c = 0; c < columns; ++c) out_c[c] = (grad_c[c] - total) * y_c[c];
+        const float total = (float)sum_of(columns, [=](auto at) { return at(grad_c) * at(y_c); });
+        write(out_c, columns, [=](auto at) { return (at(grad_c) - total) * at(y_c); });
     }
 }
 
 __global__ void log_softmax_grad(const float* grad_rc, const float* y_rc, float* out_rc, long long rows,
                                  long long columns) {
-    for (long long r = 0; r < rows; ++r) {
-        const float *grad_c = grad_rc + r * columns, *y_c = y_rc + r * columns;
-        float* __restrict__ out_c = out_rc + r * columns;
-        const float total = (float)sum_of<float>(columns, [=](long long c) { return grad_c[c]; });
-        for (long long c = 0; c < columns; ++c) out_c[c] = grad_c[c] - exp_of(y_c[c]) * total;
-    }
+    by_blocks(rows, columns, [=](long long first, long long count) {
+        const float* __restrict__ y_n = y_rc + first * columns;
+        float* __restrict__ out_n = out_rc + first * columns;
+        for (long long i = 0; i < count * columns; ++i) out_n[i] = exp_of(y_n[i]);
+        for (long long r = first; r < first + count; ++r) {
+            const float* __restrict__ grad_c = grad_rc + r * columns;
+            float* __restrict__ out_c = out_rc + r * columns;
+            const float total = (float)sum_of(columns, [=](auto at) { return at(grad_c); });
+            write(out_c, columns, [=](auto at) { return at(grad_c) - at(out_c) * total; });
+        }
+    });
 }
 
 // (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null. Centred numbers are squared in double:
@@ -88,9 +157,9 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
         const float* __restrict__ x_c = x_rc + r * columns;
         float* __restrict__ out_c = out_rc + r * columns;
         double mean = 0;
-        if (center) mean = sum_of<double>(columns, [=](long long c) { return (double)x_c[c]; }) / columns;
-        const double squares = sum_of<double>(columns, [=](long long c) {
-            const double centred = x_c[c] - mean;
+        if (center) mean = sum_of<8>(columns, [=](auto at) { return at.wide(x_c); }) / columns;
+        const double squares = sum_of<8>(columns, [=](auto at) {
+            const auto centred = at.wide(x_c) - mean;
             return centred * centred;
         });
         mean_r[r] = (float)mean;
@@ -98,9 +167,9 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
         const float scale = 1 / std::sqrt(variance_r[r] + (float)eps);
         for (long long c = 0; c < columns; ++c) out_c[c] = (float)(x_c[c] - mean) * scale;
         if (weight_c)
-            for (long long c = 0; c < columns; ++c) out_c[c] *= weight_c[c];
+            write(out_c, columns, [=](auto at) { return at(out_c) * at(weight_c); });
         if (bias_c)
-            for (long long c = 0; c < columns; ++c) out_c[c] += bias_c[c];
+            write(out_c, columns, [=](auto at) { return at(out_c) + at(bias_c); });
     }
 }
 
@@ -123,14 +192,14 @@ __global__ void normalise_grad(const float* grad_rc, const float* x_rc, const fl
         if (!to_x_rc) continue;
         float *__restrict__ out_c = to_x_rc + r * columns, *__restrict__ h_c = room_c;
         if (weight_c)
-            for (long long c = 0; c < columns; ++c) h_c[c] = grad_c[c] * weight_c[c];
+            write(h_c, columns, [=](auto at) { return at(grad_c) * at(weight_c); });
         else
             std::memcpy(h_c, grad_c, columns * sizeof(float));
         double total = 0;
-        if (center) total = sum_of<float>(columns, [=](long long c) { return h_c[c]; });
-        const double products = sum_of<float>(columns, [=](long long c) { return h_c[c] * (x_c[c] - mean); });
+        if (center) total = sum_of(columns, [=](auto at) { return at(h_c); });
+        const double products = sum_of(columns, [=](auto at) { return at(h_c) * (at(x_c) - mean); });
         const float slope = (float)products * (scale * scale / -(float)columns), share = (float)(total / columns);
-        for (long long c = 0; c < columns; ++c) out_c[c] = ((x_c[c] - mean) * slope + h_c[c] - share) * scale;
+        write(out_c, columns, [=](auto at) { return ((at(x_c) - mean) * slope + at(h_c) - share) * scale; });
     }
 }
 
