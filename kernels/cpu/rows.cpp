@@ -50,7 +50,7 @@ template <int N = LANES, typename Value> __forceinline__ double sum_of(long long
     for (long long first = 0; first < n; first += PART) {
         const long long end = n - first < PART ? n : first + PART;
         decltype(value(Several<N>{0})) even = {}, odd = {};
-        decltype(value(One{0})) rest = 0;
+        double rest = 0;
         long long i = first;
         for (; i + 2 * N <= end; i += 2 * N) {
             even += value(Several<N>{i});
@@ -149,15 +149,34 @@ __global__ void log_softmax_grad(const float* grad_rc, const float* y_rc, float*
     });
 }
 
+static double mean_of(const float* x_c, long long columns) {
+    return sum_of<8>(columns, [=](auto at) { return at.wide(x_c); }) / columns;
+}
+
+static void centre(float* __restrict__ out_c, const float* __restrict__ x_c, double mean, long long columns) {
+    for (long long c = 0; c < columns; ++c) out_c[c] = (float)(x_c[c] - mean);
+}
+
+// Adds value(at) to n sums.
+template <typename Value> __forceinline__ void add(double* sum_n, long long n, Value value) {
+    long long i = 0;
+    for (; i + 8 <= n; i += 8) {
+        Vector<8>::Doubles sums;
+        std::memcpy(&sums, sum_n + i, sizeof(sums));
+        sums += __builtin_convertvector(value(Several<8>{i}), Vector<8>::Doubles);
+        std::memcpy(sum_n + i, &sums, sizeof(sums));
+    }
+    for (; i < n; ++i) sum_n[i] += value(One{i});
+}
+
 // (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null. Centred numbers are squared in double:
 // those that lie close together far from 0 keep their variance.
 __global__ void normalise(const float* x_rc, const float* weight_c, const float* bias_c, float* out_rc, float* mean_r,
                           float* variance_r, long long rows, long long columns, double eps, bool center) {
     for (long long r = 0; r < rows; ++r) {
-        const float* __restrict__ x_c = x_rc + r * columns;
-        float* __restrict__ out_c = out_rc + r * columns;
-        double mean = 0;
-        if (center) mean = sum_of<8>(columns, [=](auto at) { return at.wide(x_c); }) / columns;
+        const float* x_c = x_rc + r * columns;
+        float* out_c = out_rc + r * columns;
+        const double mean = center ? mean_of(x_c, columns) : 0;
         const double squares = sum_of<8>(columns, [=](auto at) {
             const auto centred = at.wide(x_c) - mean;
             return centred * centred;
@@ -165,7 +184,8 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
         mean_r[r] = (float)mean;
         variance_r[r] = (float)(squares / columns);
         const float scale = 1 / std::sqrt(variance_r[r] + (float)eps);
-        for (long long c = 0; c < columns; ++c) out_c[c] = (float)(x_c[c] - mean) * scale;
+        centre(out_c, x_c, mean, columns);
+        write(out_c, columns, [=](auto at) { return at(out_c) * scale; });
         if (weight_c)
             write(out_c, columns, [=](auto at) { return at(out_c) * at(weight_c); });
         if (bias_c)
@@ -175,31 +195,25 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
 
 // The gradients of `normalise`; of those that are not wanted the address is null. That of x is
 // r * (h - sum(h) / n - (x - mean) * r^2 * sum(h * (x - mean)) / n), with h = grad * weight and r = 1 / sqrt(variance + eps).
-__global__ void normalise_grad(const float* grad_rc, const float* x_rc, const float* weight_c, const float* mean_r,
-                               const float* variance_r, float* to_x_rc, double* to_weight_c, double* to_bias_c,
-                               float* room_c, long long rows, long long columns, double eps, bool center) {
+// The mean is taken again, as in float it may lie further off than the numbers do. There is room for two rows.
+__global__ void normalise_grad(const float* grad_rc, const float* x_rc, const float* weight_c, const float* variance_r,
+                               float* to_x_rc, double* to_weight_c, double* to_bias_c, float* room_2c, long long rows,
+                               long long columns, double eps, bool center) {
+    float *centred_c = room_2c, *h_c = room_2c + columns;
     for (long long r = 0; r < rows; ++r) {
         const float *grad_c = grad_rc + r * columns, *x_c = x_rc + r * columns;
-        const float mean = mean_r[r], scale = 1 / std::sqrt(variance_r[r] + (float)eps);
-        if (to_weight_c) {
-            double* __restrict__ sum_c = to_weight_c;
-            for (long long c = 0; c < columns; ++c) sum_c[c] += (x_c[c] - mean) * scale * grad_c[c];
-        }
-        if (to_bias_c) {
-            double* __restrict__ sum_c = to_bias_c;
-            for (long long c = 0; c < columns; ++c) sum_c[c] += grad_c[c];
-        }
+        const float scale = 1 / std::sqrt(variance_r[r] + (float)eps);
+        centre(centred_c, x_c, center ? mean_of(x_c, columns) : 0, columns);
+        if (to_weight_c) add(to_weight_c, columns, [=](auto at) { return at(centred_c) * scale * at(grad_c); });
+        if (to_bias_c) add(to_bias_c, columns, [=](auto at) { return at(grad_c); });
         if (!to_x_rc) continue;
-        float *__restrict__ out_c = to_x_rc + r * columns, *__restrict__ h_c = room_c;
-        if (weight_c)
-            write(h_c, columns, [=](auto at) { return at(grad_c) * at(weight_c); });
-        else
-            std::memcpy(h_c, grad_c, columns * sizeof(float));
-        double total = 0;
-        if (center) total = sum_of(columns, [=](auto at) { return at(h_c); });
-        const double products = sum_of(columns, [=](auto at) { return at(h_c) * (at(x_c) - mean); });
+        if (weight_c) write(h_c, columns, [=](auto at) { return at(grad_c) * at(weight_c); });
+        const float* own_c = weight_c ? h_c : grad_c;
+        const double total = center ? sum_of(columns, [=](auto at) { return at(own_c); }) : 0;
+        const double products = sum_of(columns, [=](auto at) { return at(own_c) * at(centred_c); });
         const float slope = (float)products * (scale * scale / -(float)columns), share = (float)(total / columns);
-        write(out_c, columns, [=](auto at) { return ((at(x_c) - mean) * slope + at(h_c) - share) * scale; });
+        write(to_x_rc + r * columns, columns,
+              [=](auto at) { return (at(centred_c) * slope + at(own_c) - share) * scale; });
     }
 }
 

@@ -27,7 +27,7 @@ def normalised(
     """Return rows that are normalised, their means and variances; None if NumPy is to do it."""
     rows, columns = x.shape
     run = function("normalise", x, weight, bias)
-    if run is None or any(each is not None and each.size != columns for each in (weight, bias)):
+    if run is None:
         return None
     out, mean, variance = np.empty_like(x, order="C"), np.empty((rows, 1), x.dtype), np.empty((rows, 1), x.dtype)
     operands = _dense(x, weight, bias)
@@ -36,18 +36,21 @@ def normalised(
 
 
 def normalised_grad(
-    grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, eps: float, *, center: bool,
-    wants: tuple[bool, ...],
-) -> tuple[Array | None, Array | None, Array | None] | None:  # fmt: skip
-    """Return the gradients of rows, weight and bias that are wanted; None if NumPy is to do it."""
+    grad: Array, x: Array, weight: Array | None, variance: Array, eps: float, *, center: bool, wants: tuple[bool, ...]
+) -> tuple[Array, Array, Array] | None:  # fmt: skip
+    """Return the gradients of rows, weight and bias, zeros of those that are not wanted; None if NumPy is to do it.
+
+    Those of rows are of no elements then.
+    """
     rows, columns = x.shape
-    run = function("normalise_grad", x, grad, weight, mean, variance)
-    if run is None or (weight is not None and weight.size != columns):
+    run = function("normalise_grad", x, grad, weight, variance)
+    if run is None:
         return None
-    to_x = np.empty_like(x, order="C") if wants[0] else None
-    to_weight, to_bias = [np.zeros(columns) if wanted else None for wanted in wants[1:]]
-    operands = _dense(grad, x, weight, mean, variance)
-    room = np.empty(columns, x.dtype)
-    run(*map(_at, (*operands, to_x, to_weight, to_bias, room)), rows, columns, eps, center)
-    sums = [None if each is None else each.astype(x.dtype) for each in (to_weight, to_bias)]
-    return to_x, sums[0], sums[1]
+    to_x: Array = np.empty(x.shape if wants[0] else (0,), x.dtype)
+    sums = np.zeros((2, columns))
+    operands = _dense(grad, x, weight, variance)
+    targets = [array if wanted else None for array, wanted in zip((to_x, *sums), wants, strict=True)]
+    room = np.empty((2, columns), x.dtype)
+    run(*map(_at, (*operands, *targets, room)), rows, columns, eps, center)
+    to_weight, to_bias = sums.astype(x.dtype)
+    return to_x, to_weight, to_bias

@@ -184,9 +184,7 @@ def _written(traced: Traced, texts_of: Mapping[str, str]) -> tuple[list[str], li
     What does not differ from element to element is computed in double, as on the host, and once.
     """
     operations = [each for each in traced.operations() if not each.number]
-    alone = dict.fromkeys(
-        x for each in operations for x in each.operands if isinstance(x, Symbol) and x.number
-    )
+    alone = dict.fromkeys(x for each in operations for x in each.operands if isinstance(x, Symbol) and x.number)
     lines, texts = expressions(list(alone), {x: texts_of[x.name] for x in _settings_in([*alone])}, "double", "made{}")
     known: dict[Symbol, str] = {}
     for symbol, text in zip(alone, texts, strict=True):
@@ -240,10 +238,10 @@ __global__ void {name}(const unsigned long long* address_rd, const long long* co
     }}
 }}
 """
-_EXACT = frozenset(
-    "add sub mul div neg square reciprocal abs sgn sign_or_nan sqrt maximum minimum where eq ne lt le gt ge "
-    "logical_and logical_or logical_xor logical_not".split()
-)
+_EXACT = {
+    "add", "sub", "mul", "div", "neg", "square", "reciprocal", "abs", "sgn", "sign_or_nan", "sqrt", "maximum",
+    "minimum", "where", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not",
+}  # fmt: skip
 
 
 def loops(kind: type[ElementwiseOptimizer]) -> dict[str, Function]:

@@ -174,7 +174,9 @@ class Form:
         tables, others = step_tables(self._step.kernel, whole, on_cuda, len(optimizer.formula_numbers))
         others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
         counts = Counts([held[position] for position in positions], before[0])
-        rows = Rows(self._step, [[row[column] for row in map(whole.__getitem__, others)] for column in range(len(whole[0]))])
+        rows = Rows(
+            self._step, [[row[column] for row in map(whole.__getitem__, others)] for column in range(len(whole[0]))]
+        )
         return _Batch(counts, positions, tables, others, rows)
 
     def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
