@@ -7,7 +7,7 @@
 
 namespace lucid {
 
-constexpr int LANES = 16, PART = 512, BLOCK = 4096;
+constexpr int LANES = 16, PART = 512, BLOCK = 4096, ROWS = 16;
 
 template <int N> struct Vector {
     typedef float Floats __attribute__((vector_size(4 * N)));
@@ -157,16 +157,12 @@ static void centre(float* __restrict__ out_c, const float* __restrict__ x_c, dou
     for (long long c = 0; c < columns; ++c) out_c[c] = (float)(x_c[c] - mean);
 }
 
-// Adds value(at) to n sums.
-template <typename Value> __forceinline__ void add(double* sum_n, long long n, Value value) {
-    long long i = 0;
-    for (; i + 8 <= n; i += 8) {
-        Vector<8>::Doubles sums;
-        std::memcpy(&sums, sum_n + i, sizeof(sums));
-        sums += __builtin_convertvector(value(Several<8>{i}), Vector<8>::Doubles);
-        std::memcpy(sum_n + i, &sums, sizeof(sums));
+// Adds sums of a few rows to those of all, and begins them again.
+static void flush(double* __restrict__ sum_c, float* __restrict__ part_c, long long columns) {
+    for (long long c = 0; c < columns; ++c) {
+        sum_c[c] += part_c[c];
+        part_c[c] = 0;
     }
-    for (; i < n; ++i) sum_n[i] += value(One{i});
 }
 
 // (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null. Centred numbers are squared in double:
@@ -195,17 +191,23 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
 
 // The gradients of `normalise`; of those that are not wanted the address is null. That of x is
 // r * (h - sum(h) / n - (x - mean) * r^2 * sum(h * (x - mean)) / n), with h = grad * weight and r = 1 / sqrt(variance + eps).
-// The mean is taken again, as in float it may lie further off than the numbers do. There is room for two rows.
+// The mean is taken again, as in float it may lie further off than the numbers do. There is room for four rows, of zeros.
 __global__ void normalise_grad(const float* grad_rc, const float* x_rc, const float* weight_c, const float* variance_r,
-                               float* to_x_rc, double* to_weight_c, double* to_bias_c, float* room_2c, long long rows,
+                               float* to_x_rc, double* to_weight_c, double* to_bias_c, float* room_4c, long long rows,
                                long long columns, double eps, bool center) {
-    float *centred_c = room_2c, *h_c = room_2c + columns;
+    float *centred_c = room_4c, *h_c = room_4c + columns, *weight_part_c = h_c + columns, *bias_part_c = weight_part_c + columns;
     for (long long r = 0; r < rows; ++r) {
         const float *grad_c = grad_rc + r * columns, *x_c = x_rc + r * columns;
         const float scale = 1 / std::sqrt(variance_r[r] + (float)eps);
         centre(centred_c, x_c, center ? mean_of(x_c, columns) : 0, columns);
-        if (to_weight_c) add(to_weight_c, columns, [=](auto at) { return at(centred_c) * scale * at(grad_c); });
-        if (to_bias_c) add(to_bias_c, columns, [=](auto at) { return at(grad_c); });
+        if (to_weight_c)
+            write(weight_part_c, columns,
+                  [=](auto at) { return at(weight_part_c) + at(centred_c) * scale * at(grad_c); });
+        if (to_bias_c) write(bias_part_c, columns, [=](auto at) { return at(bias_part_c) + at(grad_c); });
+        if (r % ROWS == ROWS - 1 || r == rows - 1) {
+            if (to_weight_c) flush(to_weight_c, weight_part_c, columns);
+            if (to_bias_c) flush(to_bias_c, bias_part_c, columns);
+        }
         if (!to_x_rc) continue;
         if (weight_c) write(h_c, columns, [=](auto at) { return at(grad_c) * at(weight_c); });
         const float* own_c = weight_c ? h_c : grad_c;

@@ -50,7 +50,7 @@ def normalised_grad(
     sums = np.zeros((2, columns))
     operands = _dense(grad, x, weight, variance)
     targets = [array if wanted else None for array, wanted in zip((to_x, *sums), wants, strict=True)]
-    room = np.empty((2, columns), x.dtype)
+    room = np.zeros((4, columns), x.dtype)
     run(*map(_at, (*operands, *targets, room)), rows, columns, eps, center)
     to_weight, to_bias = sums.astype(x.dtype)
     return to_x, to_weight, to_bias

@@ -253,8 +253,8 @@ def normalise_grad(
     grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
     weight = _shaped(xp, weight, work, affine)
     if _are_rows(xp, shape, axes, affine):
-        whole = [each.astype(work, copy=False) for each in (grad, rows)]
-        made = loops.normalised_grad(*whole, weight, variance, eps, center=center, wants=wants)
+        wide, values = grad.astype(work, copy=False), rows.astype(work, copy=False)
+        made = loops.normalised_grad(wide, values, weight, variance, eps, center=center, wants=wants)
         if made is not None:
             to_x, to_weight, to_bias = made
             to_x = to_x.astype(x.dtype, copy=False).reshape(x.shape if wants[0] else 0)

@@ -83,7 +83,8 @@ class Rows:
         for first, end, code in self._runs(grads):
             if code in calls:
                 at, counts = address(self._table[first:]), address(self._counts[first:])
-                steps.append(partial(calls[code], at, counts, end - first, *numbers.values()))
+                settings: list[float] = [*numbers.values()]
+                steps.append(partial(calls[code], at, counts, end - first, *settings))
             else:
                 rows = zip(*[column[first:end] for column in (grads, *self._targets)], strict=True)
                 steps.append(partial(update_in_blocks, *chain, rows, numbers))
