@@ -16,7 +16,7 @@ from lucid.cuda.source.sources import files, folder, paste
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _OPTIONS = (
@@ -37,32 +37,16 @@ _OPTIONS = (
 )
 
 
-@functools.cache
-def written(file: str) -> str:
-    """Return the text of a file in ``kernels/cpu``.
-
-    Raises
-    ------
-    KernelError
-        If it is not there.
-    """
+def whole(file: str, made: Callable[[], str] | None = None) -> Source:
+    """Return a file in ``kernels/cpu``, or one that is made, with the headers that it includes in their places."""
+    own = folder() / "cpu"
     try:
-        return (folder() / "cpu" / file).read_text(encoding="utf-8")
+        text = (own / file).read_text(encoding="utf-8") if made is None else made()
     except OSError as error:
-        raise KernelError(f"no file {file!r} in {folder() / 'cpu'}: the installation of lucid is incomplete") from error
-
-
-@functools.cache
-def _whole(file: str, text: str) -> str:
-    """Return a text with the headers of ``kernels`` in their places."""
-    headers = {path.name: path for path in (folder() / "cpu").glob("*.h")}
-    return paste(text, f"kernels/cpu/{file}", {**files(), **headers})
-
-
-@functools.cache
-def declarations(file: str, text: str) -> Source:
-    """Return the declarations of a file and of the headers that it includes."""
-    return Source(_whole(file, text), f"kernels/cpu/{file}")
+        raise KernelError(f"no file {file!r} in {own}: the installation of lucid is incomplete") from error
+    headers = {path.name: path for path in own.glob("*.h")}
+    name = f"kernels/cpu/{file}" if made is None else file
+    return Source(paste(text, name, {**files(), **headers}), name)
 
 
 @functools.cache
@@ -76,15 +60,13 @@ def _processor() -> str:
     return "".join([platform.machine(), *dict.fromkeys(told)])
 
 
-def library(file: str, text: str, instances: Mapping[str, str], *, make: bool) -> Path | None:
+def library(file: Source, instances: Mapping[str, str], *, make: bool) -> Path | None:
     """Return the path of the library of a file; None if it was not built before, and is not to be.
 
     Parameters
     ----------
-    file : str
-        Its name, for errors and for the cache.
-    text : str
-        C++, with headers of ``kernels``.
+    file : Source
+        Such as `whole` returns.
     instances : dict
         The functions that it exports: C++ names with template arguments, by the names of their symbols.
     make : bool
@@ -99,9 +81,9 @@ def library(file: str, text: str, instances: Mapping[str, str], *, make: bool) -
         f'extern "C" __attribute__((visibility("default"))) void* const {symbol} = (void*)&lucid::{name};\n'
         for symbol, name in sorted(instances.items())
     ]
-    source = "\n".join([_whole(file, text), *lines])
+    source = "\n".join([file.whole, *lines])
     options = [*_OPTIONS, *(["-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else [])]
-    everything, stem = _processor() + source, file.partition(".")[0]
+    text, stem = _processor() + source, file.name.rpartition("/")[2].partition(".")[0]
     if not make:
-        return kept(stem, everything, options)
-    return build(stem, everything, options, what=f"kernels/cpu/{file}", source=lambda: source)
+        return kept(stem, text, options)
+    return build(stem, text, options, what=file.name, source=lambda: source)

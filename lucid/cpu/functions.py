@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cuda.source.signature import Source
 
     Call: TypeAlias = Callable[..., None]
 
@@ -34,6 +36,10 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
+UNITS: dict[str, Unit] = {}
+"""The files of which functions are declared, by their names."""
+
+
 class Unit:
     """A file of ``kernels/cpu``: its library, once enough elements were worked on.
 
@@ -41,8 +47,8 @@ class Unit:
     ----------
     file : str
         Its name.
-    text : callable, optional
-        Gives the text of one that is made, and stands nowhere.
+    made : callable, optional
+        Gives the text of a file that stands nowhere; "" if there is nothing to compile.
 
     Attributes
     ----------
@@ -50,15 +56,21 @@ class Unit:
         What is declared of it.
     """
 
-    def __init__(self, file: str, text: Callable[[], str] | None = None) -> None:
+    def __init__(self, file: str, made: Callable[[], str] | None = None) -> None:
+        UNITS[file] = self
         self.file = file
-        self._text = text
+        self._made = made
         self.functions: list[Function] = []
         self.loaded: ctypes.CDLL | None = None
-        self.source: Any = None
         self._worked = 0
         self._next = LOOK
         self._once: Once[int, None] = Once()
+
+    @cached_property
+    def source(self) -> Source:
+        """The text of the file, and its declarations."""
+        # with what compiles and keeps code it would be a tenth of `import lucid`
+        return import_module(_COMPILER).whole(self.file, self._made)
 
     def work(self, elements: int) -> ctypes.CDLL | None:
         """Return the library, or None while it is not worth its compilation, or cannot be compiled."""
@@ -90,21 +102,13 @@ class Unit:
         OSError
             If the library cannot be loaded.
         """
-        # with what compiles and keeps code it would be a tenth of `import lucid`
-        compiler = import_module(_COMPILER)
-        text = self._text() if self._text else compiler.written(self.file)
-        if not text:
-            return False
         instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
-        path = compiler.library(self.file, text, instances, make=make)
+        if self._made is not None and not self._made():
+            return False
+        path = import_module(_COMPILER).library(self.source, instances, make=make)
         if path is not None:
-            self.source = compiler.declarations(self.file, text)
             self.loaded = ctypes.CDLL(str(path))
         return path is not None
-
-
-UNITS: dict[str, Unit] = {}
-"""The files of which functions are declared, by their names."""
 
 
 class Function:
@@ -112,14 +116,12 @@ class Function:
 
     Parameters
     ----------
-    file : str
+    file : str or Unit
         The file.
     name : str
         The function there, in namespace lucid.
     instances : sequence of tuple of str
         The template arguments that it is compiled for, or ``[()]`` of no template.
-    text : callable, optional
-        Gives the text of a file that is made, and stands nowhere.
 
     Attributes
     ----------
@@ -127,15 +129,9 @@ class Function:
         Of template arguments the symbol and the C++ name.
     """
 
-    def __init__(
-        self,
-        file: str,
-        name: str,
-        instances: Sequence[tuple[str, ...]] = ((),),
-        text: Callable[[], str] | None = None,
-    ) -> None:
+    def __init__(self, file: str | Unit, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
         self.name = name
-        self.unit = UNITS.setdefault(file, Unit(file, text))
+        self.unit = (UNITS.get(file) or Unit(file)) if isinstance(file, str) else file
         self.unit.functions.append(self)
         self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
         for each in instances:

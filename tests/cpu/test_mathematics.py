@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lucid.cpu.functions import BUILD, Function, address
+from lucid.cpu.functions import BUILD, Function, Unit, address
 
 _TEXT = """\
 #include "mathematics.h"
@@ -21,10 +21,8 @@ __global__ void loop_{0}(float* out_n, long long n, const float* x_n) {{
 }}"""
 # the largest error of each in units in the last place, as its header says
 UNITS = {"exp": 1.0, "expm1": 1.6, "log": 0.9, "log1p": 0.9, "tanh": 1.6, "erf": 2.6, "erfc": 5.7}
-LOOPS = {
-    name: Function("mathematics.cpp", f"loop_{name}", text=lambda: _TEXT.format("\n".join(map(_LOOP.format, UNITS))))
-    for name in UNITS
-}
+_UNIT = Unit("mathematics.cpp", lambda: _TEXT.format("\n".join(map(_LOOP.format, UNITS))))
+LOOPS = {name: Function(_UNIT, f"loop_{name}") for name in UNITS}
 
 
 def result(name, x):

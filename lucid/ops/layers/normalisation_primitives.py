@@ -22,6 +22,7 @@ from lucid.ops.base.rows import (
     row_sums,
     sum_of,
 )  # fmt: skip
+from lucid.ops.layers import normalisation_cpu as loops
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -143,6 +144,11 @@ def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     return shape, dim, broadcast
 
 
+def _are_rows(xp: ModuleType, shape: Ints, axes: Ints, affine: Ints) -> bool:
+    """Whether values of rows of NumPy's belong together, each with a weight of its own."""
+    return xp is np and axes == (1,) and affine == shape[1:]
+
+
 def _at_once(xp: ModuleType, x: Array, axes: Ints) -> bool:
     """Whether an array is not taken in blocks of rows: it is small, or values of several rows belong together."""
     return xp is not np or x.size <= ROWS_BLOCK or 0 in axes
@@ -178,6 +184,11 @@ def normalise(
     rows = x.reshape(shape)
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
+    if _are_rows(xp, shape, axes, affine):
+        known = loops.normalised(rows.astype(work, copy=False), weight, bias, eps, center=center)
+        if known is not None:
+            out, mean, variance = known
+            return out.astype(x.dtype, copy=False).reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
     out = xp.empty(shape, x.dtype)
     with _long_rows(xp, shape, axes):
         if _at_once(xp, x, axes):
@@ -241,6 +252,13 @@ def normalise_grad(
     kept = kept_shape(shape, axes)
     grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
     weight = _shaped(xp, weight, work, affine)
+    if _are_rows(xp, shape, axes, affine):
+        wide, values = grad.astype(work, copy=False), rows.astype(work, copy=False)
+        made = loops.normalised_grad(wide, values, weight, variance, eps, center=center, wants=wants)
+        if made is not None:
+            to_x, to_weight, to_bias = made
+            to_x = to_x.astype(x.dtype, copy=False).reshape(x.shape if wants[0] else 0)
+            return to_x, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
     settings = (axes, eps, center, affine, wants)
     out = xp.empty(shape, x.dtype) if wants[0] else xp.zeros(0, x.dtype)
     whole: Any

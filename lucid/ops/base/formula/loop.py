@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backends import cpu
-from lucid.cpu.functions import BUILD, Function, address
+from lucid.cpu.functions import BUILD, Function, Unit, address
 from lucid.ops.base.formula.functor import expressions
 from lucid.ops.base.formula.trace import Symbol, Traced
 from lucid.ops.base.promotion import accumulation_dtype
@@ -54,7 +54,7 @@ class Loop:
 
     def __init__(self, stem: str, traced: Callable[[], Traced]) -> None:
         self._traced = traced
-        self._function = Function(f"{stem}-{next(_numbers)}.cpp", "loop", text=self._text)
+        self._function = Function(Unit(f"{stem}-{next(_numbers)}.cpp", self._text), "loop")
         self._written: str | None = None
         self._results = 0
         self._settings: tuple[str, ...] = ()
