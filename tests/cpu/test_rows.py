@@ -224,7 +224,7 @@ for _ in range(3):
     y.sum().backward()
     optimizer.step()
 from lucid.cpu import functions, rows
-assert not any(unit.loaded for unit in functions._UNITS.values())
+assert not any(unit.loaded for unit in functions.UNITS.values())
 assert rows.function("softmax", x.detach().numpy()) is None
 print(float(F.softmax(x, -1).sum()))
 """
