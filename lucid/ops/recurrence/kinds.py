@@ -1,0 +1,205 @@
+"""The kinds of recurrence on NumPy: the gates of a step, forward and backward, on buffers that are made beforehand.
+
+What belongs to a step has the shape (arrays, B, H), of which each array lies densely.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import CPU
+from lucid.ops.activation import lstm_gates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeAlias
+
+    from lucid.base.arrays import Array
+
+    # the buffers of a step, one behind the other, and the views of them that it works on
+    Buffers: TypeAlias = tuple[Array, tuple[Array, ...]]
+
+
+class RNN:
+    """``h = tanh(gates + h @ w_hh.T + b_hh)``, and what all kinds have in common.
+
+    Attributes
+    ----------
+    gates : int
+        The gates in the weights, one below the other, and the first buffers, to which the products with `h` go.
+    noted : int
+        The first buffers, which are kept of each step.
+    kept : int
+        The arrays that are kept of each step: those, and the output if it is one more.
+    columns : int
+        The gates whose gradients a step gives: the first are those of the products with `h`, the last those with `x`.
+    carries : bool
+        Whether a gradient of `h` goes past these products.
+    """
+
+    gates, noted, kept, columns = 1, 0, 1, 1
+    carries = False
+
+    def arranged(self, rows: Array) -> Array:
+        """Return rows of weights or biases, of all gates, as the buffers want them."""
+        return rows
+
+    def biases(self, b_ih: Array, b_hh: Array) -> tuple[Array, Array | None]:
+        """Return what is added to the products with `x` of all steps, and to those with `h` in each step."""
+        return self.arranged(b_ih + b_hh), None
+
+    def buffers(self, batch: int, width: int, dtype: Any, bias: Array | None) -> Buffers:
+        """Return the buffers of a step."""
+        room = np.empty((1, batch, width), dtype)
+        return room, (room,)
+
+    def step(self, views: tuple[Array, ...], x: Array, h: Array, output: Array) -> None:
+        """Write the output of a step to `output`, from `x` and the products with `h` in the buffers."""
+        (room,) = views
+        np.add(room, x, room)
+        np.tanh(room[0], output)
+
+    def slopes(self, kept: Array, before: Array) -> Array:
+        """Return what `back` multiplies gradients by, of each step of a run, from what was kept and the state before."""
+        return CPU.tanh_grad(np.ones_like(kept), kept)
+
+    def outputs(self, kept: Array) -> Array:
+        """Return the outputs, before a projection, of each step of a run from what was kept."""
+        return kept[:, -1]
+
+    def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
+        """Write the gradients of a step's gates to `to_gates`, from those of the states after it.
+
+        In those of the states remains what goes to the states before past the products.
+        """
+        np.multiply(to_states[0], slopes, to_gates)
+
+    def in_order(self, rows: Array) -> Array:
+        """Return rows of the gradients of the products with `h`, of all gates, in the order of the weights."""
+        return rows
+
+    def out_of_order(self, rows: Array) -> Array:
+        """Return rows of weights in the order of the gradients of the products with `h`."""
+        return rows
+
+
+class ReLU(RNN):
+    """``h = relu(gates + h @ w_hh.T + b_hh)``."""
+
+    def step(self, views: tuple[Array, ...], x: Array, h: Array, output: Array) -> None:
+        (room,) = views
+        np.add(room, x, room)
+        # in this order -0 stays
+        np.maximum(0, room[0], out=output)
+
+    def slopes(self, kept: Array, before: Array) -> Array:
+        return kept <= 0
+
+    def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
+        to_gates[0] = to_states[0]
+        # selected, as zero times infinity is NaN
+        np.copyto(to_gates, 0, where=slopes)
+
+
+class LSTM(RNN):
+    """``c = f * c + i * g`` and ``h = o * tanh(c)``; the formula is in `lucid.ops.activation.lstm_gates`.
+
+    The first buffers are i, f, o, g, c; gradients stand in the order of the weights, i, f, g, o.
+    """
+
+    gates, noted, kept, columns = 4, 5, 5, 4
+
+    def arranged(self, rows: Array) -> Array:
+        return lstm_gates.negated(np, rows.reshape(4, -1, *rows.shape[1:])).reshape(rows.shape)
+
+    def buffers(self, batch: int, width: int, dtype: Any, bias: Array | None) -> Buffers:
+        room, views = lstm_gates.buffers(np, batch, width, dtype)
+        return room, (room[:4], *views)
+
+    def step(self, views: tuple[Array, ...], x: Array, h: Array, output: Array) -> None:
+        gates = views[0]
+        np.add(gates, x, gates)
+        lstm_gates.activate(np, views[1:], output)
+
+    def slopes(self, kept: Array, before: Array) -> Array:
+        i, f, o, g, cell = kept.swapaxes(0, 1)
+        out = np.empty((len(kept), 6, *kept.shape[2:]), kept.dtype)
+        for k, each in enumerate((*lstm_gates.slopes(CPU, i, f, g, o, before, np.tanh(cell)), f)):
+            out[:, k] = each
+        return out
+
+    def outputs(self, kept: Array) -> Array:
+        return kept[:, 2] * np.tanh(kept[:, 4])
+
+    def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
+        to_output, to_cell = to_states
+        np.multiply(to_output, slopes[4], spare)
+        np.add(to_cell, spare, to_cell)
+        np.multiply(to_cell, slopes[:3], to_gates[:3])
+        np.multiply(to_output, slopes[3], to_gates[3])
+        np.multiply(to_cell, slopes[5], to_cell)
+
+
+class GRU(RNN):
+    """``h = n + z * (h - n)`` with ``n = tanh(x_n + r * h_n)``.
+
+    The first buffers are r, z, h_n, n; gradients stand in the order h_n, r, z, n, of which the first three are those of
+    the products with `h`, and the last three those with `x`.
+    """
+
+    gates, noted, kept, columns = 3, 4, 5, 4
+    carries = True
+
+    def arranged(self, rows: Array) -> Array:
+        out, signs = rows.copy(), len(rows) // 3 * 2
+        np.negative(out[:signs], out[:signs])
+        return out
+
+    def biases(self, b_ih: Array, b_hh: Array) -> tuple[Array, Array | None]:
+        both, signs = b_ih.copy(), len(b_ih) // 3 * 2
+        both[:signs] += b_hh[:signs]
+        return self.arranged(both), b_hh[signs:]
+
+    def buffers(self, batch: int, width: int, dtype: Any, bias: Array | None) -> Buffers:
+        room = np.empty((5, batch, width), dtype)
+        beside = np.broadcast_to(np.zeros((), dtype) if bias is None else bias, room.shape[1:]).copy()
+        return room, (np.ones((), dtype), room[:2], *room, beside)
+
+    def step(self, views: tuple[Array, ...], x: Array, h: Array, output: Array) -> None:
+        one, sigmoids, r, z, hidden, new, spare, bias = views
+        np.add(sigmoids, x[:2], sigmoids)
+        np.exp(sigmoids, sigmoids)
+        np.add(sigmoids, one, sigmoids)
+        np.reciprocal(sigmoids, sigmoids)
+        np.add(hidden, bias, hidden)
+        np.multiply(r, hidden, new)
+        np.add(new, x[2], new)
+        np.tanh(new, new)
+        np.subtract(h, new, spare)
+        np.multiply(spare, z, spare)
+        np.add(new, spare, output)
+
+    def slopes(self, kept: Array, before: Array) -> Array:
+        r, z, hidden, new, _ = kept.swapaxes(0, 1)
+        by_new = CPU.tanh_grad(1 - z, new)
+        out = np.empty_like(kept, order="C")
+        by_reset = CPU.sigmoid_grad(by_new * hidden, r)
+        for k, each in enumerate((by_new * r, by_reset, CPU.sigmoid_grad(before - new, z), by_new, z)):
+            out[:, k] = each
+        return out
+
+    def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
+        (to_output,) = to_states
+        np.multiply(to_output, slopes[:4], to_gates)
+        np.multiply(to_output, slopes[4], to_output)
+
+    def in_order(self, rows: Array) -> Array:
+        return np.roll(rows, -len(rows) // 3, 0)
+
+    def out_of_order(self, rows: Array) -> Array:
+        return np.roll(rows, len(rows) // 3, 0)
+
+
+KINDS: dict[str, RNN] = {"LSTM": LSTM(), "GRU": GRU(), "RNN_TANH": RNN(), "RNN_RELU": ReLU()}
