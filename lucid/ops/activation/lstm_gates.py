@@ -55,23 +55,25 @@ def activate(xp: ModuleType, views: tuple[Array, ...], output: Array) -> None:
     xp.multiply(o, first, output)
 
 
-def slopes(m: Namespace, i: Any, f: Any, g: Any, o: Any, cell: Any, t: Any) -> tuple[Any, ...]:
-    """Return the derivatives of the cell by i, f, g, before their functions, of the output by o and by the cell.
+def slopes(i: Any, f: Any, g: Any, o: Any, cell: Any, t: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """Return the derivatives of the cell by i, f, g, of the output by o, and by the cell: names of ops and operands.
 
     `cell` is the one before the step, `t` the tanh of the one after it.
     """
     return (
-        m.sigmoid_grad(g, i),
-        m.sigmoid_grad(cell, f),
-        m.tanh_grad(i, g),
-        m.sigmoid_grad(t, o),
-        m.tanh_grad(o, t),
+        ("sigmoid_grad", g, i),
+        ("sigmoid_grad", cell, f),
+        ("tanh_grad", i, g),
+        ("sigmoid_grad", t, o),
+        ("tanh_grad", o, t),
     )
 
 
-def _to_gates(m: Namespace, to_output: Any, to_after: Any, by: tuple[Any, ...], f: Any) -> tuple[Any, Any]:
-    """Return the gradients of the gates and of the cell before the step from the slopes."""
-    by_i, by_f, by_g, by_o, by_cell = by
+def _to_gates(
+    m: Namespace, to_output: Any, to_after: Any, i: Any, f: Any, g: Any, o: Any, cell: Any, t: Any
+) -> tuple[Any, Any]:
+    """Return the gradients of the gates, before their functions, and of the cell before the step."""
+    by_i, by_f, by_g, by_o, by_cell = [getattr(m, name)(*operands) for name, *operands in slopes(i, f, g, o, cell, t)]
     to_after = m.add(to_after, m.mul(to_output, by_cell))
     parts = [m.mul(to_after, by_i), m.mul(to_after, by_f), m.mul(to_after, by_g), m.mul(to_output, by_o)]
     return m.cat(*parts, dim=1), m.mul(to_after, f)
@@ -127,7 +129,7 @@ def _of_ops(m: Namespace, to_output: Any, to_after: Any, total: Any, cell: Any) 
     i, f, g, o = m.split(total, sizes=(cell.shape[1],) * 4, dim=1)
     i, f, g, o = m.sigmoid(i), m.sigmoid(f), m.tanh(g), m.sigmoid(o)
     t = m.tanh(m.add(m.mul(f, cell), m.mul(i, g)))
-    return _to_gates(m, to_output, to_after, slopes(m, i, f, g, o, cell, t), f)
+    return _to_gates(m, to_output, to_after, i, f, g, o, cell, t)
 
 
 @primitive(outputs=("to_gates", "to_cell"))
@@ -138,7 +140,7 @@ def _lstm_gates_grad(
     work, dtype, m = gates.dtype, cell.dtype, CPU if xp is np else CUDA
     to_output, to_after, cell, after = [a.astype(work, copy=False) for a in (to_output, to_after, cell, after)]
     i, f, g, o = xp.split(gates, 4, 1)
-    to_gates, to_cell = _to_gates(m, to_output, to_after, slopes(m, i, f, g, o, cell, xp.tanh(after)), f)
+    to_gates, to_cell = _to_gates(m, to_output, to_after, i, f, g, o, cell, xp.tanh(after))
     return to_gates.astype(dtype, copy=False), to_cell.astype(dtype, copy=False)
 
 

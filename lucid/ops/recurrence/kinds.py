@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import CPU
 from lucid.ops.activation import lstm_gates
+from lucid.ops.activation.sigmoid import SIGMOID_GRAD, TANH_GRAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     # the buffers of a step, one behind the other, and the views of them that it works on
     Buffers: TypeAlias = tuple[Array, tuple[Array, ...]]
+
+
+# By the name of the op: `write(np, out, factor, result)` writes the slope at a result, times a factor.
+WRITE = {"sigmoid_grad": SIGMOID_GRAD.chain[0], "tanh_grad": TANH_GRAD.chain[0]}
 
 
 class RNN:
@@ -63,11 +67,13 @@ class RNN:
 
     def slopes(self, kept: Array, before: Array) -> Array:
         """Return what `back` multiplies gradients by, of each step of a run, from what was kept and the state before."""
-        return CPU.tanh_grad(np.ones_like(kept), kept)
+        out = np.empty_like(kept)
+        WRITE["tanh_grad"](np, out, np.ones((), kept.dtype), kept)
+        return out
 
     def outputs(self, kept: Array) -> Array:
         """Return the outputs, before a projection, of each step of a run from what was kept."""
-        return kept[:, -1]
+        return kept[-1]
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
         """Write the gradients of a step's gates to `to_gates`, from those of the states after it.
@@ -124,14 +130,15 @@ class LSTM(RNN):
         lstm_gates.activate(np, views[1:], output)
 
     def slopes(self, kept: Array, before: Array) -> Array:
-        i, f, o, g, cell = kept.swapaxes(0, 1)
-        out = np.empty((len(kept), 6, *kept.shape[2:]), kept.dtype)
-        for k, each in enumerate((*lstm_gates.slopes(CPU, i, f, g, o, before, np.tanh(cell)), f)):
-            out[:, k] = each
+        i, f, o, g, cell = kept
+        out = np.empty((6, *kept.shape[1:]), kept.dtype)
+        for k, (name, factor, result) in enumerate(lstm_gates.slopes(i, f, g, o, before, np.tanh(cell))):
+            WRITE[name](np, out[k], factor, result)
+        out[5] = f
         return out
 
     def outputs(self, kept: Array) -> Array:
-        return kept[:, 2] * np.tanh(kept[:, 4])
+        return kept[2] * np.tanh(kept[4])
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
         to_output, to_cell = to_states
@@ -182,12 +189,14 @@ class GRU(RNN):
         np.add(new, spare, output)
 
     def slopes(self, kept: Array, before: Array) -> Array:
-        r, z, hidden, new, _ = kept.swapaxes(0, 1)
-        by_new = CPU.tanh_grad(1 - z, new)
-        out = np.empty_like(kept, order="C")
-        by_reset = CPU.sigmoid_grad(by_new * hidden, r)
-        for k, each in enumerate((by_new * r, by_reset, CPU.sigmoid_grad(before - new, z), by_new, z)):
-            out[:, k] = each
+        r, z, hidden, new, _ = kept
+        out = np.empty_like(kept)
+        by_hidden, by_reset, by_update, by_new, past = out
+        WRITE["tanh_grad"](np, by_new, 1 - z, new)
+        WRITE["sigmoid_grad"](np, by_reset, by_new * hidden, r)
+        WRITE["sigmoid_grad"](np, by_update, before - new, z)
+        np.multiply(by_new, r, by_hidden)
+        past[...] = z
         return out
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lucid.ops.base.blocks import BLOCK
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lucid.base.arrays import Array
 
-# Elements of one buffer for all steps of a run: a handful of float32 buffers stay in the second-level cache.
-RUN = 1 << 15
 # OpenBLAS multiplies without packing the factors up to as many multiplications, where it has kernels for it.
 UNPACKED = 1_000_000
 
 
 class Run(NamedTuple):
-    """Steps in which the same number of rows take part, in the order of time."""
+    """Steps that follow each other in time, in each of which as many rows take part."""
 
     start: int
     steps: int
@@ -27,29 +27,31 @@ class Run(NamedTuple):
     backwards: bool
 
     def of(self, rows: Array) -> Array:
-        """Return the rows of each step, in the order in which the steps are done, as a view."""
-        part = rows[self.start : self.start + self.steps * self.size]
-        part = part.reshape(self.steps, self.size, *rows.shape[1:])
-        return part[::-1] if self.backwards else part
-
-    def gates(self, rows: Array, count: int) -> Array:
-        """Return as `of` the gates that lie side by side in a row, of each step one behind the other."""
-        steps = self.of(rows)
-        return steps.reshape(*steps.shape[:2], count, rows.shape[1] // count).swapaxes(1, 2)
+        """Return the rows of the run as a view of shape (steps, size, ...)."""
+        return self._part(rows).reshape(self.steps, self.size, *rows.shape[1:])
 
     def kept(self, rows: Array) -> Array:
-        """Return as `of` what is kept of each step: arrays of shape (size, width), one behind the other in memory."""
-        part = rows[self.start : self.start + self.steps * self.size]
-        part = part.reshape(self.steps, rows.shape[1], self.size, rows.shape[2])
-        return part[::-1] if self.backwards else part
+        """Return the memory of the run's rows, of shape (rows, arrays, width), as (arrays, steps, size, width)."""
+        return self._part(rows).reshape(rows.shape[1], self.steps, self.size, rows.shape[2])
+
+    def _part(self, rows: Array) -> Array:
+        return rows[self.start : self.start + self.steps * self.size]
+
+    def in_order(self, steps: Array) -> Array:
+        """Return what has the steps for its first dimension, in the order in which they are done."""
+        return steps[::-1] if self.backwards else steps
+
+    def in_reverse(self, steps: Array) -> Array:
+        """Return what has the steps for its first dimension, the one that is done last first."""
+        return steps if self.backwards else steps[::-1]
 
 
 def runs_of(batch_sizes: Iterable[int], width: int, *, backwards: bool) -> list[Run]:
-    """Return the runs of a sequence in the order in which they are done."""
+    """Return the runs of a sequence in the order in which they are done; all steps of one fill a block of memory."""
     runs: list[Run] = []
     start = 0
     for size, group in groupby(batch_sizes):
-        left, most = sum(1 for _ in group), max(1, RUN // max(1, size * width))
+        left, most = sum(1 for _ in group), max(1, BLOCK // max(1, size * width))
         while left:
             steps = min(left, most)
             runs.append(Run(start, steps, size, backwards))
@@ -59,11 +61,11 @@ def runs_of(batch_sizes: Iterable[int], width: int, *, backwards: bool) -> list[
 
 
 def states_before(runs: Sequence[Run], after: Sequence[Array], first: Array) -> Array:
-    """Return the state before each step, in rows, from those after the steps of each run and the first ones."""
+    """Return the state before each step, in rows, from those after the steps of each run and from the first ones."""
     rows = np.empty((sum(run.steps * run.size for run in runs), first.shape[1]), first.dtype)
     state = first.copy()
     for run, ends in zip(runs, after, strict=True):
-        before, rest = run.of(rows), state[: run.size]
+        before, ends, rest = run.in_order(run.of(rows)), run.in_order(ends), state[: run.size]
         before[0] = rest
         before[1:] = ends[:-1]
         rest[:] = ends[-1]

@@ -12,7 +12,7 @@ from lucid.autograd.modes.state import is_grad_enabled, unusual
 from lucid.autograd.products import Level, pulled
 from lucid.autograd.recording.namespace import CPU, GRAPH, Namespace
 from lucid.autograd.recording.primitive import Primitive, primitive
-from lucid.ops.linalg.matrices import product
+from lucid.ops.linalg.matrices import product, readable
 from lucid.ops.recurrence.kinds import KINDS
 from lucid.ops.recurrence.runs import Factor, runs_of, states_before
 from lucid.ops.recurrence.steps import by_steps
@@ -40,12 +40,13 @@ def _forward(
     """Return the outputs of all steps, the last states, and if `keep` what the gradients need of each step."""
     kind, dtype, (w_hr, w_hh, w_ih) = KINDS[mode], x.dtype, weights
     width, batch = len(w_hh) // kind.gates, len(first[0])
-    given = product(np, x, kind.arranged(w_ih).T)
+    # the products of each gate lie by themselves
+    given = np.matmul(readable(x), kind.arranged(w_ih).reshape(kind.gates, width, x.shape[1]).swapaxes(1, 2))
     bias = None
     if biases[0] is not None and biases[1] is not None:
         added, bias = kind.biases(biases[0], biases[1])
-        given += added
-    recurrent = Factor(kind.arranged(w_hh).reshape(kind.gates, width, -1).swapaxes(1, 2), batch)
+        given += added.reshape(kind.gates, 1, width)
+    recurrent = Factor(kind.arranged(w_hh).reshape(kind.gates, width, w_hh.shape[1]).swapaxes(1, 2), batch)
     projection = None if w_hr is None else Factor(w_hr.T[None], batch)
     output = np.empty((len(x), w_hh.shape[1]), dtype)
     kept = np.empty((len(x) if keep else 0, kind.kept, width), dtype)
@@ -57,10 +58,15 @@ def _forward(
         for cell in cells:
             room[kind.gates] = cell
         products, blocks, step = recurrent.room(room[: kind.gates]), recurrent.blocks, kind.step
-        outputs, noted = run.of(output), room[: kind.noted]
+        outputs, noted, notes = run.of(output), room[: kind.noted], run.kept(kept) if keep else None
         hidden = np.empty(h.shape[:1] + (width,), dtype) if projection else None
-        notes = run.kept(kept)[:, : kind.noted] if keep and kind.noted else repeat(None)
-        for xs, out, note in zip(run.gates(given, kind.gates), outputs, notes, strict=False):
+        steps = zip(
+            run.in_order(run.of(given.swapaxes(0, 1)).swapaxes(1, 2)),
+            run.in_order(outputs),
+            repeat(None) if notes is None or not kind.noted else run.in_order(notes[: kind.noted].swapaxes(0, 1)),
+            strict=False,
+        )
+        for xs, out, note in steps:
             np.matmul(h, blocks, products)
             if projection is None:
                 step(views, xs, h, out)
@@ -70,8 +76,8 @@ def _forward(
             if note is not None:
                 note[...] = noted
             h = out
-        if keep and kind.kept > kind.noted:
-            run.kept(kept)[:, -1] = outputs
+        if notes is not None and kind.kept > kind.noted:
+            notes[-1] = outputs
         end[...] = h
         for cell in cells:
             cell[...] = room[kind.gates]
@@ -95,7 +101,7 @@ def _backward(
     (_, _, width), (rows, batch) = kept.shape, (len(x), len(first[0]))
     runs = runs_of(batch_sizes, width, backwards=backwards)
     notes = [run.kept(kept) for run in runs]
-    before = states_before(runs, [note[:, -1] for note in notes], first[-1])
+    before = states_before(runs, [note[-1] for note in notes], first[-1])
     # of each sequence those of the states at its end until its steps are done, and then those of its first states
     to_states = [
         np.zeros_like(part) if grad is None else grad.astype(dtype)
@@ -112,15 +118,14 @@ def _backward(
         through = np.empty_like(h) if kind.carries else h
         states = (h if projection is None else inner, *cells)
         target, blocks, back = recurrent.room(through[None]), recurrent.blocks, kind.back
-        # the last step of the run comes first
-        steps = zip(
-            kind.slopes(note, run.of(before))[::-1],
-            run.of(to_gates)[::-1, :, :count],
-            run.gates(to_gates, kind.columns)[::-1],
-            repeat(None) if grads[0] is None else run.of(grads[0])[::-1],
-            repeat(None) if to_outputs is None else run.of(to_outputs)[::-1],
-            strict=False,
+        back_in_time = (
+            kind.slopes(note, run.of(before)).swapaxes(0, 1),
+            run.of(to_gates)[:, :, :count],
+            run.of(to_gates.reshape(rows, kind.columns, width)).swapaxes(1, 2),
+            None if grads[0] is None else run.of(grads[0]),
+            None if to_outputs is None else run.of(to_outputs),
         )
+        steps = zip(*[repeat(None) if each is None else run.in_reverse(each) for each in back_in_time], strict=False)
         for slopes, products, gates, grad, total in steps:
             if grad is not None:
                 np.add(h, grad, h)
@@ -146,10 +151,9 @@ def _backward(
         out["w_ih"] = product(np, to_inputs.T, x)
     if wanted["x"]:
         out["x"] = product(np, to_inputs, w_ih)
-    if wanted["b_ih"]:
-        out["b_ih"] = CPU.sum_to(to_inputs, shape=(count,))
-    if wanted["b_hh"]:
-        out["b_hh"] = kind.in_order(CPU.sum_to(to_products, shape=(count,)))
+    if wanted["b_ih"] or wanted["b_hh"]:
+        sums = CPU.sum_to(to_gates, shape=to_gates.shape[1:])
+        out["b_ih"], out["b_hh"] = sums[-count:], kind.in_order(sums[:count].copy())
     return [out[name] if want else None for name, want in wanted.items()]
 
 
