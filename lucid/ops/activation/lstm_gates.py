@@ -36,7 +36,7 @@ def negated(xp: ModuleType, gates: Array) -> Array:
 
 
 def buffers(xp: ModuleType, batch: int, width: int, dtype: Any) -> tuple[Array, tuple[Array, ...]]:
-    """Return room for a step, whose arrays are those of `negated`, the cell and two temporaries, and its views."""
+    """Return the buffers of a step, four gates, the cell and two temporaries, and the views for `activate`."""
     room = xp.empty((7, batch, width), dtype)
     # a number of Python's is converted in each call
     return room, (xp.ones((), dtype), room[:3], room[3], room[2], room[4], room[:2], room[3:5], room[5:], *room[5:])

@@ -27,7 +27,7 @@ WRITE = {"sigmoid_grad": SIGMOID_GRAD.chain[0], "tanh_grad": TANH_GRAD.chain[0]}
 
 
 class RNN:
-    """``h = tanh(gates + h @ w_hh.T + b_hh)``, and what all kinds have in common.
+    """``h = tanh(gates + h @ w_hh.T + b_hh)``, the base of all kinds.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class RNN:
         return rows
 
     def biases(self, b_ih: Array, b_hh: Array) -> tuple[Array, Array | None]:
-        """Return what is added to the products with `x` of all steps, and to those with `h` in each step."""
+        """Return the biases of the products with `x`, of all steps at once, and of those with `h`, in each step."""
         return self.arranged(b_ih + b_hh), None
 
     def buffers(self, batch: int, width: int, dtype: Any, bias: Array | None) -> Buffers:
@@ -66,13 +66,13 @@ class RNN:
         np.tanh(room[0], output)
 
     def slopes(self, kept: Array, before: Array) -> Array:
-        """Return what `back` multiplies gradients by, of each step of a run, from what was kept and the state before."""
+        """Return the factors of gradients in `back`, of all steps of a run, from the kept arrays and states before."""
         out = np.empty_like(kept)
         WRITE["tanh_grad"](np, out, np.ones((), kept.dtype), kept)
         return out
 
     def outputs(self, kept: Array) -> Array:
-        """Return the outputs, before a projection, of each step of a run from what was kept."""
+        """Return the outputs, before a projection, of all steps of a run from the kept arrays."""
         return kept[-1]
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
@@ -82,16 +82,12 @@ class RNN:
         """
         np.multiply(to_states[0], slopes, to_gates)
 
-    def in_order(self, rows: Array) -> Array:
-        """Return rows of the gradients of the products with `h`, of all gates, in the order of the weights."""
-        return rows
-
-    def out_of_order(self, rows: Array) -> Array:
-        """Return rows of weights in the order of the gradients of the products with `h`."""
+    def rolled(self, rows: Array, gates: int) -> Array:
+        """Return rows of weights, of all gates, in the order of the gradients of their products, or with -1 back."""
         return rows
 
 
-class ReLU(RNN):
+class _ReLU(RNN):
     """``h = relu(gates + h @ w_hh.T + b_hh)``."""
 
     def step(self, views: tuple[Array, ...], x: Array, h: Array, output: Array) -> None:
@@ -109,7 +105,7 @@ class ReLU(RNN):
         np.copyto(to_gates, 0, where=slopes)
 
 
-class LSTM(RNN):
+class _LSTM(RNN):
     """``c = f * c + i * g`` and ``h = o * tanh(c)``; the formula is in `lucid.ops.activation.lstm_gates`.
 
     The first buffers are i, f, o, g, c; gradients stand in the order of the weights, i, f, g, o.
@@ -149,7 +145,7 @@ class LSTM(RNN):
         np.multiply(to_cell, slopes[5], to_cell)
 
 
-class GRU(RNN):
+class _GRU(RNN):
     """``h = n + z * (h - n)`` with ``n = tanh(x_n + r * h_n)``.
 
     The first buffers are r, z, h_n, n; gradients stand in the order h_n, r, z, n, of which the first three are those of
@@ -171,16 +167,17 @@ class GRU(RNN):
 
     def buffers(self, batch: int, width: int, dtype: Any, bias: Array | None) -> Buffers:
         room = np.empty((5, batch, width), dtype)
-        beside = np.broadcast_to(np.zeros((), dtype) if bias is None else bias, room.shape[1:]).copy()
-        return room, (np.ones((), dtype), room[:2], *room, beside)
+        added = () if bias is None else (np.broadcast_to(bias, room.shape[1:]).copy(),)
+        return room, (np.ones((), dtype), room[:2], *room, *added)
 
     def step(self, views: tuple[Array, ...], x: Array, h: Array, output: Array) -> None:
-        one, sigmoids, r, z, hidden, new, spare, bias = views
+        one, sigmoids, r, z, hidden, new, spare, *bias = views
         np.add(sigmoids, x[:2], sigmoids)
         np.exp(sigmoids, sigmoids)
         np.add(sigmoids, one, sigmoids)
         np.reciprocal(sigmoids, sigmoids)
-        np.add(hidden, bias, hidden)
+        if bias:
+            np.add(hidden, bias[0], hidden)
         np.multiply(r, hidden, new)
         np.add(new, x[2], new)
         np.tanh(new, new)
@@ -204,11 +201,8 @@ class GRU(RNN):
         np.multiply(to_output, slopes[:4], to_gates)
         np.multiply(to_output, slopes[4], to_output)
 
-    def in_order(self, rows: Array) -> Array:
-        return np.roll(rows, -len(rows) // 3, 0)
-
-    def out_of_order(self, rows: Array) -> Array:
-        return np.roll(rows, len(rows) // 3, 0)
+    def rolled(self, rows: Array, gates: int) -> Array:
+        return np.roll(rows, len(rows) // 3 * gates, 0)
 
 
-KINDS: dict[str, RNN] = {"LSTM": LSTM(), "GRU": GRU(), "RNN_TANH": RNN(), "RNN_RELU": ReLU()}
+KINDS: dict[str, RNN] = {"LSTM": _LSTM(), "GRU": _GRU(), "RNN_TANH": RNN(), "RNN_RELU": _ReLU()}

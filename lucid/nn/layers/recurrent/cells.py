@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lucid.ops.recurrence.steps import State
     from lucid.tensor import Tensor
 
+
 class RNNCellBase(Layer):
     """The base of the cells: `num_chunks` gates of `hidden_size` rows stand in the weights, one below the other.
 
