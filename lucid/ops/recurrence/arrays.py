@@ -1,7 +1,7 @@
 """Whole sequences on NumPy arrays, in one layer and direction, forward and backward.
 
-Operands go by the names of a layer's parameters, w_ih, w_hh, b_ih, b_hh, w_hr, beside x, h_0 and c_0. Kinds of one state
-have no c_0 and no w_hr; w_hr and the biases may be None.
+Operands go by the names of a layer's parameters, w_ih, w_hh, b_ih, b_hh, w_hr, beside x, h_0 and c_0. Kinds of one
+state have no c_0 and no w_hr; w_hr and the biases may be None.
 """
 
 from __future__ import annotations
