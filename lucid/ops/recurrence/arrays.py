@@ -12,6 +12,7 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import CPU
 from lucid.ops.linalg.matrices import product, readable
+from lucid.ops.recurrence.kinds import outputs_of
 from lucid.ops.recurrence.runs import Factor, runs_of, states_before
 
 if TYPE_CHECKING:
@@ -127,13 +128,15 @@ def backward(
     to_products, to_inputs = to_gates[:, :count], to_gates[:, -count:]
     out: dict[str, Array] = dict(zip(("h_0", "c_0"), to_states, strict=False))
     if wanted["w_hh"] or wanted.get("w_hr"):
-        outputs = np.empty((rows, width), dtype)
-        for run, note in zip(runs, notes, strict=True):
-            run.of(outputs)[...] = kind.outputs(note)
-        if to_outputs is not None:
-            out["w_hr"] = product(np, to_outputs.T, outputs)
-            outputs = product(np, outputs, operands["w_hr"].T)
-        before = states_before(runs, [run.of(outputs) for run in runs], first[0])
+        if len(first) > 1:
+            # what was kept are the cells
+            outputs = np.empty((rows, width), dtype)
+            for run, note in zip(runs, notes, strict=True):
+                run.of(outputs)[...] = outputs_of(note)
+            if to_outputs is not None:
+                out["w_hr"] = product(np, to_outputs.T, outputs)
+                outputs = product(np, outputs, operands["w_hr"].T)
+            before = states_before(runs, [run.of(outputs) for run in runs], first[0])
         out["w_hh"] = kind.rolled(product(np, to_products.T, before), -1)
     if wanted["w_ih"]:
         out["w_ih"] = product(np, to_inputs.T, x)

@@ -71,10 +71,6 @@ class RNN:
         WRITE["tanh_grad"](np, out, np.ones((), kept.dtype), kept)
         return out
 
-    def outputs(self, kept: Array) -> Array:
-        """Return the outputs, before a projection, of all steps of a run from the kept arrays."""
-        return kept[-1]
-
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
         """Write the gradients of a step's gates to `to_gates`, from those of the states after it.
 
@@ -132,9 +128,6 @@ class _LSTM(RNN):
             WRITE[name](np, out[k], factor, result)
         out[5] = f
         return out
-
-    def outputs(self, kept: Array) -> Array:
-        return kept[2] * np.tanh(kept[4])
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
         to_output, to_cell = to_states
@@ -203,6 +196,11 @@ class _GRU(RNN):
 
     def rolled(self, rows: Array, gates: int) -> Array:
         return np.roll(rows, len(rows) // 3 * gates, 0)
+
+
+def outputs_of(kept: Array) -> Array:
+    """Return the outputs of an LSTM, before a projection, from the kept arrays."""
+    return kept[2] * np.tanh(kept[4])
 
 
 KINDS: dict[str, RNN] = {"LSTM": _LSTM(), "GRU": _GRU(), "RNN_TANH": RNN(), "RNN_RELU": _ReLU()}
