@@ -81,6 +81,10 @@ OPERANDS: dict[str, tuple[int, ...]] = {
 }
 
 
+def _attention_products(inputs: tuple[Any, ...], _: dict[str, Any]) -> tuple[int, ...]:
+    return _products(*inputs[:3])
+
+
 def _attention_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
     q, k, v, bias = (grad is not None for grad in grads[:4])
     if not (q or k or v or bias):
@@ -98,7 +102,7 @@ def _recurrent_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
 
 # By the name of the primitive: the operations of each of its products, and of its backward from these.
 SEVERAL: dict[str, tuple[Callable[..., tuple[int, ...]], Callable[[tuple[int, ...], tuple[Any, ...]], int]]] = {
-    "attention": (lambda inputs, _: _products(*inputs[:3]), _attention_backward),
+    "attention": (_attention_products, _attention_backward),
     **dict.fromkeys(RECURRENT, (_recurrent_products, _recurrent_backward)),
 }
 

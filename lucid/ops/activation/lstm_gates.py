@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, Namespace
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.dtype import dtype_of
 from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel
 from lucid.cuda.launch.plans import empty
+from lucid.ops.activation.sigmoid import SIGMOID_GRAD, TANH_GRAD
 from lucid.ops.base.promotion import accumulation_dtype, promote
 
 if TYPE_CHECKING:
@@ -22,17 +21,18 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
+# By the name of the op: the slope at a result, times a factor.
+SLOPES = {"sigmoid_grad": SIGMOID_GRAD, "tanh_grad": TANH_GRAD}
+
 _forward = Kernel("lstm_gates", "lucid::lstm_gates", EACH_FLOAT)
 _backward = Kernel("lstm_gates", "lucid::lstm_gates_grad", EACH_FLOAT)
 
 
-def negated(xp: ModuleType, gates: Array) -> Array:
-    """Return gates i, f, g, o, along the first dimension, as `activate` takes them: -i, -f, -o, g."""
-    out = xp.empty(gates.shape, gates.dtype)
-    xp.negative(gates[:2], out=out[:2])
-    xp.negative(gates[3], out=out[2])
+def negated(xp: ModuleType, gates: Array, out: Array) -> None:
+    """Write gates i, f, g, o, along the first dimension, as `activate` takes them: -i, -f, -o, g."""
+    xp.negative(gates[:2], out[:2])
+    xp.negative(gates[3], out[2])
     out[3] = gates[2]
-    return out
 
 
 def buffers(xp: ModuleType, batch: int, width: int, dtype: Any) -> tuple[Array, tuple[Array, ...]]:
@@ -69,14 +69,22 @@ def slopes(i: Any, f: Any, g: Any, o: Any, cell: Any, t: Any) -> tuple[tuple[str
     )
 
 
-def _to_gates(
-    m: Namespace, to_output: Any, to_after: Any, i: Any, f: Any, g: Any, o: Any, cell: Any, t: Any
-) -> tuple[Any, Any]:
-    """Return the gradients of the gates, before their functions, and of the cell before the step."""
-    by_i, by_f, by_g, by_o, by_cell = [getattr(m, name)(*operands) for name, *operands in slopes(i, f, g, o, cell, t)]
-    to_after = m.add(to_after, m.mul(to_output, by_cell))
-    parts = [m.mul(to_after, by_i), m.mul(to_after, by_f), m.mul(to_after, by_g), m.mul(to_output, by_o)]
-    return m.cat(*parts, dim=1), m.mul(to_after, f)
+def factors(xp: ModuleType, i: Array, f: Array, g: Array, o: Array, cell: Array, after: Array) -> Array:
+    """Return the factors of `back`, one behind the other: the slopes, and f; of the cells before and after the step."""
+    out = xp.empty((6, *cell.shape), cell.dtype)
+    for k, (name, factor, result) in enumerate(slopes(i, f, g, o, cell, xp.tanh(after))):
+        SLOPES[name].chain[0](xp, out[k], factor, result)
+    out[5] = f
+    return out
+
+
+def back(xp: ModuleType, by: Array, to_output: Array, to_cell: Array, to_gates: Array, spare: Array) -> None:
+    """Write the gradients of the gates i, f, g, o, before their functions, and to `to_cell` that of the cell before."""
+    xp.multiply(to_output, by[4], spare)
+    xp.add(to_cell, spare, to_cell)
+    xp.multiply(to_cell, by[:3], to_gates[:3])
+    xp.multiply(to_output, by[3], to_gates[3])
+    xp.multiply(to_cell, by[5], to_cell)
 
 
 @primitive(outputs=("output", "after", "gates"), differentiable=(0, 1))
@@ -85,7 +93,7 @@ def _lstm_gates(xp: ModuleType, x: Array, hidden: Array, cell: Array) -> tuple[A
     work, (batch, width) = accumulation_dtype(x.dtype), cell.shape
     total = xp.add(x.astype(work, copy=False), hidden.astype(work, copy=False))
     room, views = buffers(xp, batch, width, work)
-    room[:4] = negated(xp, total.reshape(batch, 4, width).swapaxes(0, 1))
+    negated(xp, total.reshape(batch, 4, width).swapaxes(0, 1), room)
     room[4] = cell
     output = xp.empty(cell.shape, work)
     activate(xp, views, output)
@@ -129,7 +137,10 @@ def _of_ops(m: Namespace, to_output: Any, to_after: Any, total: Any, cell: Any) 
     i, f, g, o = m.split(total, sizes=(cell.shape[1],) * 4, dim=1)
     i, f, g, o = m.sigmoid(i), m.sigmoid(f), m.tanh(g), m.sigmoid(o)
     t = m.tanh(m.add(m.mul(f, cell), m.mul(i, g)))
-    return _to_gates(m, to_output, to_after, i, f, g, o, cell, t)
+    by_i, by_f, by_g, by_o, by_cell = [getattr(m, name)(*operands) for name, *operands in slopes(i, f, g, o, cell, t)]
+    to_after = m.add(to_after, m.mul(to_output, by_cell))
+    parts = [m.mul(to_after, by_i), m.mul(to_after, by_f), m.mul(to_after, by_g), m.mul(to_output, by_o)]
+    return m.cat(*parts, dim=1), m.mul(to_after, f)
 
 
 @primitive(outputs=("to_gates", "to_cell"))
@@ -137,10 +148,12 @@ def _lstm_gates_grad(
     xp: ModuleType, to_output: Array, to_after: Array, gates: Array, cell: Array, after: Array
 ) -> tuple[Array, Array]:
     """Return the gradients of the gates, before their functions, and of the cell."""
-    work, dtype, m = gates.dtype, cell.dtype, CPU if xp is np else CUDA
-    to_output, to_after, cell, after = [a.astype(work, copy=False) for a in (to_output, to_after, cell, after)]
-    i, f, g, o = xp.split(gates, 4, 1)
-    to_gates, to_cell = _to_gates(m, to_output, to_after, i, f, g, o, cell, xp.tanh(after))
+    work, dtype, (batch, width) = gates.dtype, cell.dtype, cell.shape
+    to_output, cell, after = [a.astype(work, copy=False) for a in (to_output, cell, after)]
+    to_cell = to_after.astype(work)
+    to_gates = xp.empty(gates.shape, work)
+    (i, f, g, o), out = (part.reshape(batch, 4, width).swapaxes(0, 1) for part in (gates, to_gates))
+    back(xp, factors(xp, i, f, g, o, cell, after), to_output, to_cell, out, xp.empty(cell.shape, work))
     return to_gates.astype(dtype, copy=False), to_cell.astype(dtype, copy=False)
 
 

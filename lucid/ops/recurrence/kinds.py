@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     Buffers: TypeAlias = tuple[Array, tuple[Array, ...]]
 
 
-# By the name of the op: `write(np, out, factor, result)` writes the slope at a result, times a factor.
-WRITE = {"sigmoid_grad": SIGMOID_GRAD.chain[0], "tanh_grad": TANH_GRAD.chain[0]}
-
-
 class RNN:
     """``h = tanh(gates + h @ w_hh.T + b_hh)``, the base of all kinds.
 
@@ -68,7 +64,7 @@ class RNN:
     def slopes(self, kept: Array, before: Array) -> Array:
         """Return the factors of gradients in `back`, of all steps of a run, from the kept arrays and states before."""
         out = np.empty_like(kept)
-        WRITE["tanh_grad"](np, out, np.ones((), kept.dtype), kept)
+        TANH_GRAD.chain[0](np, out, np.ones((), kept.dtype), kept)
         return out
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
@@ -110,7 +106,10 @@ class _LSTM(RNN):
     gates, noted, kept, columns = 4, 5, 5, 4
 
     def arranged(self, rows: Array) -> Array:
-        return lstm_gates.negated(np, rows.reshape(4, -1, *rows.shape[1:])).reshape(rows.shape)
+        gates = rows.reshape(4, len(rows) // 4, *rows.shape[1:])
+        out: Array = np.empty(rows.shape, rows.dtype)
+        lstm_gates.negated(np, gates, out.reshape(gates.shape))
+        return out
 
     def buffers(self, batch: int, width: int, dtype: Any, bias: Array | None) -> Buffers:
         room, views = lstm_gates.buffers(np, batch, width, dtype)
@@ -123,19 +122,11 @@ class _LSTM(RNN):
 
     def slopes(self, kept: Array, before: Array) -> Array:
         i, f, o, g, cell = kept
-        out = np.empty((6, *kept.shape[1:]), kept.dtype)
-        for k, (name, factor, result) in enumerate(lstm_gates.slopes(i, f, g, o, before, np.tanh(cell))):
-            WRITE[name](np, out[k], factor, result)
-        out[5] = f
-        return out
+        return lstm_gates.factors(np, i, f, g, o, before, cell)
 
     def back(self, slopes: Array, to_states: Sequence[Array], to_gates: Array, spare: Array) -> None:
         to_output, to_cell = to_states
-        np.multiply(to_output, slopes[4], spare)
-        np.add(to_cell, spare, to_cell)
-        np.multiply(to_cell, slopes[:3], to_gates[:3])
-        np.multiply(to_output, slopes[3], to_gates[3])
-        np.multiply(to_cell, slopes[5], to_cell)
+        lstm_gates.back(np, slopes, to_output, to_cell, to_gates, spare)
 
 
 class _GRU(RNN):
@@ -182,9 +173,9 @@ class _GRU(RNN):
         r, z, hidden, new, _ = kept
         out = np.empty_like(kept)
         by_hidden, by_reset, by_update, by_new, past = out
-        WRITE["tanh_grad"](np, by_new, 1 - z, new)
-        WRITE["sigmoid_grad"](np, by_reset, by_new * hidden, r)
-        WRITE["sigmoid_grad"](np, by_update, before - new, z)
+        TANH_GRAD.chain[0](np, by_new, 1 - z, new)
+        SIGMOID_GRAD.chain[0](np, by_reset, by_new * hidden, r)
+        SIGMOID_GRAD.chain[0](np, by_update, before - new, z)
         np.multiply(by_new, r, by_hidden)
         past[...] = z
         return out
