@@ -14,7 +14,7 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import Primitive
 from lucid.ops.recurrence.arrays import backward, forward
 from lucid.ops.recurrence.kinds import KINDS
-from lucid.ops.recurrence.steps import by_steps
+from lucid.ops.recurrence.steps import GATES, by_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +77,31 @@ def _primitive(mode: str) -> Primitive:
     return made
 
 
+def _is_whole(mode: str, operands: dict[str, Any], batch_sizes: Ints) -> bool:
+    """Return whether one op takes the operands: NumPy's, of float32 or float64 alone, of the shapes of a layer.
+
+    Biases of other shapes may broadcast in the steps, and the op of a step that refuses operands says what fits it.
+    """
+    dtype, inputs = operands["x"].array.dtype, operands["x"].array.shape[-1]
+    batch, out = operands["h_0"].array.shape
+    width = out if operands["w_hr"] is None else operands["w_hr"].array.shape[-1]
+    gates = GATES[mode] * width
+    shapes = {
+        "x": (sum(batch_sizes), inputs), "h_0": (batch_sizes[0], out), "c_0": (batch, width), "w_hr": (out, width),
+        "w_ih": (gates, inputs), "w_hh": (gates, out), "b_ih": (gates,), "b_hh": (gates,),
+    }  # fmt: skip
+    return (
+        dtype.char in "fd"
+        and (operands["b_ih"] is None) is (operands["b_hh"] is None)
+        and [*batch_sizes] == sorted(batch_sizes, reverse=True)
+        and all(
+            type(part.array) is np.ndarray and part.array.dtype == dtype and part.array.shape == shapes[name]
+            for name, part in operands.items()
+            if part is not None
+        )
+    )
+
+
 _WHOLE = {mode: _primitive(mode) for mode in KINDS}
 
 
@@ -113,15 +138,11 @@ def recurrence(
         "w_hr": projection, "w_ih": weights[0], "w_hh": weights[1], "b_ih": biases[0], "b_hh": biases[1], "x": data,
         **dict(zip(("h_0", "c_0"), first, strict=False)),
     }  # fmt: skip
-    tensors = [part for part in operands.values() if part is not None]
-    dtype = data.array.dtype
-    if (
-        dtype.char not in "fd"
-        or any(type(part.array) is not np.ndarray or part.array.dtype != dtype for part in tensors)
-        or (unusual and dtype.itemsize < 8 and lower_dtype(data) is not None)
+    if not _is_whole(mode, operands, batch_sizes) or (
+        unusual and data.array.itemsize < 8 and lower_dtype(data) is not None
     ):
         return by_steps(mode, data, batch_sizes, first, weights, biases, projection, backwards=backwards)
-    keep = is_grad_enabled() and any(part.requires_grad for part in tensors)
+    keep = is_grad_enabled() and any(part is not None and part.requires_grad for part in operands.values())
     op = _WHOLE[mode]
     output, *last, _ = op(
         *[operands[name] for name in op.inputs], batch_sizes=batch_sizes, backwards=backwards, keep=keep

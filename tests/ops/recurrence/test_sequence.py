@@ -12,7 +12,7 @@ import lucid
 from lucid import hooks, nn
 from lucid.autograd.grad_mode import no_grad
 from lucid.autograd.gradcheck import gradcheck
-from lucid.errors import InplaceError
+from lucid.errors import InplaceError, ShapeError
 from lucid.nn.utils.rnn import pack_sequence
 from lucid.ops.recurrence import arrays, runs
 from lucid.ops.recurrence.kinds import KINDS
@@ -208,6 +208,26 @@ def test_what_goes_by_steps(rng):
         assert "lstm" not in ops_of(lambda: called(recurrence, "LSTM", (2, 2), leaves))
         wide = {name: leaf.detach().double() for name, leaf in leaves.items()}
         assert ops_of(lambda: called(recurrence, "LSTM", (2, 2), wide)) == ["lstm"]
+
+
+def test_shapes_that_do_not_fit(rng):
+    """Biases broadcast as in the steps, one may be missing, and other shapes are refused by the product at fault."""
+    for mode in KINDS:
+        for bias in (lucid.ones(1, device="cpu", dtype=lucid.float64), None):
+            leaves = drawn(rng, mode, (2, 2)) | {"b_hh": bias and bias.requires_grad_()}
+            whole, steps = (called(f, mode, (2, 2), leaves) for f in (recurrence, by_steps))
+            close(whole, steps)
+            if bias is not None:
+                (grad,) = lucid.autograd.grad(whole[0].sum(), [bias])
+                assert grad.shape == (1,)
+        rows = 4 * GATES[mode]
+        for name, shape in (("w_hh", (rows, 5)), ("w_hh", (rows + 1, 4)), ("w_ih", (rows, 2)), ("b_ih", (rows + 1,))):
+            leaves = drawn(rng, mode, (2, 2)) | {name: lucid.ones(*shape, device="cpu", dtype=lucid.float64)}
+            with pytest.raises(ShapeError, match="linear: expected"):
+                called(recurrence, mode, (2, 2), leaves)
+        for sizes in ((2, 1), (2, 3), (1, 3), (2, 2, 2)):
+            with pytest.raises(ShapeError):
+                called(recurrence, mode, sizes, drawn(rng, mode, (2, 2)))
 
 
 def test_hooks_of_parameters_fire_in_order(rng):
