@@ -93,7 +93,6 @@ def _is_whole(mode: str, operands: dict[str, Any], batch_sizes: Ints) -> bool:
     return (
         dtype.char in "fd"
         and (operands["b_ih"] is None) is (operands["b_hh"] is None)
-        and [*batch_sizes] == sorted(batch_sizes, reverse=True)
         and all(
             type(part.array) is np.ndarray and part.array.dtype == dtype and part.array.shape == shapes[name]
             for name, part in operands.items()

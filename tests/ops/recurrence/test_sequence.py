@@ -225,9 +225,12 @@ def test_shapes_that_do_not_fit(rng):
             leaves = drawn(rng, mode, (2, 2)) | {name: lucid.ones(*shape, device="cpu", dtype=lucid.float64)}
             with pytest.raises(ShapeError, match="linear: expected"):
                 called(recurrence, mode, (2, 2), leaves)
-        for sizes in ((2, 1), (2, 3), (1, 3), (2, 2, 2)):
-            with pytest.raises(ShapeError):
-                called(recurrence, mode, sizes, drawn(rng, mode, (2, 2)))
+        for sizes, drawn_for in (((2, 1), (2, 2)), ((2, 2, 2), (2, 2)), ((2, 3), (2, 3)), ((1, 3), (1, 3))):
+            for backwards in (False, True):
+                with pytest.raises(ShapeError):
+                    called(recurrence, mode, sizes, drawn(rng, mode, drawn_for), backwards=backwards)
+        leaves = drawn(rng, mode, (3, 1))
+        close(*(called(f, mode, (2, 2), leaves) for f in (recurrence, by_steps)))
 
 
 def test_hooks_of_parameters_fire_in_order(rng):
