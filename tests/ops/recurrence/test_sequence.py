@@ -37,8 +37,12 @@ def drawn(rng, mode, batch_sizes, *, width=4, inputs=3, bias=True, projected=0, 
         shapes |= {"b_ih": (rows,), "b_hh": (rows,)}
     if projected:
         shapes["w_hr"] = (projected, width)
+    # greater weights make a long sequence chaotic
+    scales = {"w_hh": width**-0.5}
     return {
-        name: lucid.tensor(rng.standard_normal(shape).astype(dtype), device="cpu", requires_grad=True)
+        name: lucid.tensor(
+            (rng.standard_normal(shape) * scales.get(name, 1)).astype(dtype), device="cpu", requires_grad=True
+        )
         for name, shape in shapes.items()
     }
 
