@@ -20,7 +20,7 @@ _FUNCTIONS = {name: Function("rows.cpp", name) for name in _NAMES}
 
 
 def function(name: str, *arrays: Array | None) -> Call | None:
-    """Return the function of ``rows.cpp`` for arrays, of which the first is the largest; None if NumPy is to do it."""
+    """Return the function of ``rows.cpp`` for arrays, the first the largest of them; None if NumPy is to do it."""
     first = arrays[0]
     if first is None or first.size < FEWEST:
         return None

@@ -245,7 +245,7 @@ _EXACT = {
 
 
 def loops(kind: type[ElementwiseOptimizer]) -> dict[str, Function]:
-    """Return by name the compiled loops of an optimizer, which give the bits of its chains of ufuncs.
+    """Return by name the compiled loops of an optimizer: they give the bits of its chains of ufuncs.
 
     Steps with other operations than those that round alike in C and in NumPy have none.
     """

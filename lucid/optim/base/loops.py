@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Rows:
         return table
 
     def step(
-        self, chain: tuple[Callable[..., None], int], grads: Sequence[Array], numbers: dict[str, Any]
+        self, chain: tuple[Callable[..., None], int], grads: Sequence[Array], numbers: dict[str, float]
     ) -> Callable[[], None]:
         """Return the step of all rows, in their order, with these gradients; nothing is compiled in it."""
         calls: dict[int, Call] = {}
@@ -83,8 +83,7 @@ class Rows:
         for first, end, code in self._runs(grads):
             if code in calls:
                 at, counts = address(self._table[first:]), address(self._counts[first:])
-                settings: list[float] = [*numbers.values()]
-                steps.append(partial(calls[code], at, counts, end - first, *settings))
+                steps.append(partial(calls[code], at, counts, end - first, *numbers.values()))
             else:
                 rows = zip(*[column[first:end] for column in (grads, *self._targets)], strict=True)
                 steps.append(partial(update_in_blocks, *chain, rows, numbers))
