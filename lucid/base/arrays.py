@@ -25,6 +25,7 @@ from lucid.base.dtype import (
 )
 from lucid.base.foreign.reading import check_unmasked, read
 from lucid.base.functions import cupy_functions
+from lucid.base.memory import c_copy
 from lucid.errors import DeviceError, DtypeError, NumberRangeError, ShapeError
 
 Array: TypeAlias = Any
@@ -91,6 +92,8 @@ def on(array: Array) -> AbstractContextManager[Any]:
 
 def copied(array: Array) -> Array:
     """Copy of an array, on its device: CuPy's own copies lie on the current one, wherever their array does."""
+    if type(array) is np.ndarray:
+        return c_copy(array)
     with on(array):
         return array.copy()
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.base.memory import c_copy, copy_tiled
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
@@ -152,13 +154,13 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
             return _sum_of_repeated(x, reduced, dtype, keepdims)
     if x.size <= FEW:
         stay = [axis for axis in range(x.ndim) if axis not in reduced]
-        lines = np.ascontiguousarray(x.transpose(*stay, *reduced))
+        lines = c_copy(x.transpose(*stay, *reduced))
         total = _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype)
         return (
             total.reshape([1 if axis in reduced else size for axis, size in enumerate(x.shape)]) if keepdims else total
         )
     if not in_order:
-        x = np.ascontiguousarray(x)
+        x = c_copy(x)
     # of lengths, in turns those of dimensions that stay and that are summed over, last first
     shape = [(axis in reduced, size) for axis, size in enumerate(x.shape)]
     kept = [1 if inside else size for inside, size in shape if keepdims or not inside]

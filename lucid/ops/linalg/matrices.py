@@ -9,6 +9,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.casting import dtype_within
+from lucid.base.memory import c_copy
 from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of, as_operand, only_tensors, tensor_dtype
@@ -31,7 +32,7 @@ def readable(x: Array) -> Array:
     size = x.itemsize
     if (column == size and row >= size * x.shape[-1]) or (row == size and column >= size * x.shape[-2]):
         return x
-    return np.ascontiguousarray(x)
+    return c_copy(x)
 
 
 def product(xp: ModuleType, a: Array, b: Array) -> Array:
