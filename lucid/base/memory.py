@@ -23,9 +23,12 @@ with suppress(MemoryError):
     np.empty((32 << 20) - 8192, np.uint8)
 
 
-# Elements along the two dimensions of a tile by which an array is transposed: those that lie together in what is read, and
-# those that lie together in what is written. So each line of the cache that a tile reads is used as a whole.
-TILE = 128, 64
+# Bytes of a tile by which an array is transposed, and its elements that lie together in what is read: those of a first-
+# level cache, in which each line that is read stays until all of it has been written.
+TILE = 1 << 15
+NEAR = 128
+# Elements along the other dimension below which tiles do not pay.
+WIDE = 128
 # Elements from which an array is transposed by tiles: fewer lie in the cache.
 TILED = 1 << 16
 # Bytes of a line of the cache, and of the longest vector of a processor.
@@ -116,7 +119,8 @@ def copy_tiled(out: Array, array: Array) -> None:
         np.copyto(out, array, "unsafe")
         return
     out, array = pair
-    down, right = TILE
+    down = min(out.shape[-2], NEAR)
+    right = TILE // out.itemsize // down
     for place in np.ndindex(out.shape[:-2]):
         target, source = out[place], array[place]
         for i in range(0, out.shape[-2], down):
@@ -141,7 +145,7 @@ def _transposed(out: Array, array: Array) -> tuple[Array, Array] | None:
             dims.append((size, step, read))
     *rest, (width, _, across) = dims or [(0, 0, 0)]
     near = min(range(len(rest)), key=lambda axis: abs(rest[axis][2]) or END, default=-1)
-    if near < 0 or not 0 < abs(rest[near][2]) < abs(across) >= LINE or rest[near][0] < TILE[0] or width < TILE[1]:
+    if near < 0 or not 0 < abs(rest[near][2]) < abs(across) >= LINE // 2 or width < WIDE:
         return None
     shape = tuple([size for size, *_ in dims])
     axes = *[axis for axis in range(len(rest)) if axis != near], near, len(rest)
