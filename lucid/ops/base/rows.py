@@ -233,7 +233,7 @@ def running_sums(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
         groups = np.empty(groups.shape, dtype) if turned else groups
         copy_tiled(groups, np.moveaxis(source, axis + 1, 0))
         for before, row in pairwise(groups):
-            row += before
+            np.add(row, before, out=row)
     ends = groups[-1]
     if whole > length:
         ends = running_sums(ends, axis, dtype)

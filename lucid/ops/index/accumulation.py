@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array, Ints
 
-# Rows are sorted from so many elements on, and where they are wider than this; but not where they repeat more often than
-# this: one element after the other is added then.
+# Rows are sorted from so many elements on, if they are wider than this, and repeat less often than this; otherwise one
+# element is added after the other.
 FEW_ELEMENTS = 2048
 NARROW = 16
 OFTEN = 32
@@ -92,7 +92,7 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
         number = _total(lines, [math.prod([out.shape[later] for later in dims[k + 1 :]]) for k in range(len(dims))])
         _add_rows(out.transpose(*dims, *rest), lines, number, values)
         return
-    within = np.zeros(1, np.int64)
+    within: Any = np.zeros(1, np.int64)
     for dim in rest:
         within = (within[:, None] + np.arange(out.shape[dim]) * steps[dim]).reshape(-1)
     _add_each(out, places, within, values)
@@ -113,7 +113,9 @@ def _from_zero(index: Array, common: Ints, size: int) -> Array:
     """Return an index broadcast to a shape, in one dimension, with what is below zero counted from the beginning."""
     index = (index if index.shape == common else np.broadcast_to(index, common)).reshape(-1)
     index = index.astype(np.int64, copy=False)
-    return np.where(index < 0, index + size, index) if index.min() < 0 else index
+    if index.min() < 0:
+        index = np.where(index < 0, index + size, index)
+    return index
 
 
 def _total(lines: Sequence[Array], steps: Ints | list[int]) -> Array:

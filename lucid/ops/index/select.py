@@ -107,7 +107,7 @@ put = _index_put
 
 def select_elements(input: Tensor, dims: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
     """Return the elements that `indices` select along `dims`."""
-    if type(input.array) is np.ndarray and all([index.array.size for index in indices]):
+    if type(input.array) is np.ndarray and all(index.array.size for index in indices):
         # NumPy checks each index itself
         with suppress(IndexError):
             return _index(input, *indices, dims=dims)

@@ -73,7 +73,7 @@ class Steps:
         room = xp.full((batch, states + 2), -np.inf, work)
         self.last = room[:, 2:] if by > 0 else room[:, :-2]
         # as many states, and those one and two places away
-        self.sources = xp.lib.stride_tricks.sliding_window_view(room, states, 1).swapaxes(0, 1)[:: -by]
+        self.sources = xp.lib.stride_tricks.sliding_window_view(room, states, 1).swapaxes(0, 1)[::-by]
         self.terms = xp.empty(self.sources.shape, work)
         self.lowest = np.finfo(work).min
 
