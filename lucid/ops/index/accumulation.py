@@ -92,9 +92,9 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
         number = _total(lines, [math.prod([out.shape[later] for later in dims[k + 1 :]]) for k in range(len(dims))])
         _add_rows(out.transpose(*dims, *rest), lines, number, values)
         return
-    within: Any = np.zeros(1, np.int64)
+    within = xp.zeros(1, xp.int64)
     for dim in rest:
-        within = (within[:, None] + np.arange(out.shape[dim]) * steps[dim]).reshape(-1)
+        within = (within[:, None] + xp.arange(out.shape[dim]) * steps[dim]).reshape(-1)
     _add_each(out, places, within, values)
 
 
@@ -113,9 +113,7 @@ def _from_zero(index: Array, common: Ints, size: int) -> Array:
     """Return an index broadcast to a shape, in one dimension, with what is below zero counted from the beginning."""
     index = (index if index.shape == common else np.broadcast_to(index, common)).reshape(-1)
     index = index.astype(np.int64, copy=False)
-    if index.min() < 0:
-        index = np.where(index < 0, index + size, index)
-    return index
+    return index + size * (index < 0) if index.min() < 0 else index
 
 
 def _total(lines: Sequence[Array], steps: Ints | list[int]) -> Array:

@@ -42,8 +42,8 @@ def _places(input: Tensor, *, dim: int, largest: bool) -> Any:
         extremes: Any = np.maximum if largest else np.minimum
         reached = values == extremes.accumulate(values, dim)
         reached |= np.isnan(values) if values.dtype.kind == "f" else False
-        places: Any = np.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim))
-        return wrap(np.maximum.accumulate(np.where(reached, places, 0), dim, None, np.empty(x.shape, np.int64)))
+        places = reached * xp.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim))
+        return wrap(xp.maximum.accumulate(places, dim, None, xp.empty(x.shape, xp.int64)))
     values = xp.array(values)
     indices = xp.broadcast_to(xp.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim)), x.shape).astype(xp.int64)
     step = 1
