@@ -59,6 +59,9 @@ view_at = _getitem
 
 @primitive
 def _index(xp: ModuleType, x: Array, *indices: Array, dims: Ints) -> Array:
+    if xp is np and len(dims) == 1 and dims[0] and x.flags.c_contiguous:
+        # a tenth of the time of indexing, which goes through the dimensions in another order
+        return x.take(indices[0], dims[0])
     return x[key_of(x.ndim, dims, indices)]
 
 
