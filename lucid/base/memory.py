@@ -109,7 +109,7 @@ def c_copy(array: Array) -> Array:
 
 
 def copy_tiled(out: Array, array: Array) -> None:
-    """Write an array of NumPy's to another of its shape, of any dtype, by tiles where the one is the other transposed.
+    """Write an array of NumPy's to another of its shape and any dtype: by tiles if its lines lie across in that.
 
     NumPy writes line by line: where those of `array` lie across, each element is read from another line of the cache,
     which is gone before its next element is wanted.

@@ -64,7 +64,7 @@ class Source:
         return array
 
     def read_with_checksum(self, begin: int, count: int, kind: np.dtype[Any]) -> tuple[Array, int]:
-        """Return what `read` returns, of a file that is not mapped, and the checksum of its bytes."""
+        """Return the array of `read`, of a file that is not mapped, and the checksum of its bytes."""
         array = np.empty(count, kind)
         self.file.seek(begin)
         checksum = 0
