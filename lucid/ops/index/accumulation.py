@@ -99,7 +99,7 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
 
 
 def _add_elements(out: Array, places: Array, values: Array) -> None:
-    """Add to elements of a contiguous array, by NumPy's loop for a single index of one dimension, which is fast."""
+    """Add to elements of a contiguous array, by NumPy's fast loop for a single index of one dimension."""
     np.add.at(out.reshape(-1), places, values.astype(out.dtype, copy=False))
 
 
@@ -110,7 +110,7 @@ def _add_each(out: Array, places: Array, within: Array, values: Array) -> None:
 
 
 def _from_zero(index: Array, common: Ints, size: int) -> Array:
-    """Return an index broadcast to a shape, in one dimension, with what is below zero counted from the beginning."""
+    """Return an index broadcast to a shape, in one dimension, and counted from the beginning."""
     index = (index if index.shape == common else np.broadcast_to(index, common)).reshape(-1)
     index = index.astype(np.int64, copy=False)
     return index + size * (index < 0) if index.min() < 0 else index

@@ -75,9 +75,9 @@ def _large(a: Array, b: Array) -> bool:
 
 
 def _product_of_integers(a: Array, b: Array) -> Array:
-    """Return the matrix product of integers, as NumPy's modulo the numbers of their dtype: by BLAS, which has floats.
+    """Return the matrix product of integers, modulo the numbers of their dtype as NumPy's, by BLAS.
 
-    Floats hold integers exactly below a power of 2. Where sums of products may be larger, factors are cut into parts of
+    Its floats hold integers exactly below a power of 2. Where sums of products may be larger, factors are cut into parts of
     fewer bits, and the products of all parts are added.
     """
     dtype = np.result_type(a, b)
@@ -100,7 +100,7 @@ def _bits(x: Array) -> int:
 
 
 def _parts(x: Array, width: int) -> list[tuple[int, Array]]:
-    """Return integers whose sum is `x`, of at most `width` bits once they are shifted: the shift of each, and it."""
+    """Return parts of integers, of at most `width` bits, and the shift of each: shifted, their sum is `x`."""
     parts: list[tuple[int, Array]] = []
     shift = 0
     while _bits(x) > width:
