@@ -125,6 +125,7 @@ def test_a_transposed_array_is_copied_by_tiles(rng):
         memory.copy_tiled(out, source)
         assert sum(map(math.prod, WRITTEN)) == tiled * source.size
         assert max(map(math.prod, WRITTEN), default=0) <= 2**15 / 8
+        assert max([near for near, _ in WRITTEN], default=0) <= 128
         np.testing.assert_array_equal(np.asarray(out), source)
 
 

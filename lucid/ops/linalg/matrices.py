@@ -77,8 +77,8 @@ def _large(a: Array, b: Array) -> bool:
 def _product_of_integers(a: Array, b: Array) -> Array:
     """Return the matrix product of integers, modulo the numbers of their dtype as NumPy's, by BLAS.
 
-    Its floats hold integers exactly below a power of 2. Where sums of products may be larger, factors are cut into parts of
-    fewer bits, and the products of all parts are added.
+    Its floats hold integers exactly below a power of 2. Where sums of products may be larger, factors are cut into
+    parts of fewer bits, and the products of all parts are added.
     """
     dtype = np.result_type(a, b)
     of_a, of_b, of_sums = _bits(a), _bits(b), a.shape[-1].bit_length()

@@ -141,12 +141,12 @@ def summed_in_groups(x, dtype):
 @pytest.mark.parametrize("layout", ["in order", "turned", "with gaps", "backwards"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
 @pytest.mark.parametrize(
-    "shape", [(20_000,), (33_000, 1), (20, 1000), (20, 1024), (900, 32), (900, 33), (64, 300), (2100, 9), (30, 40, 70)]
+    "shape", [(20_000,), (33_000, 1), (20, 1000), (20, 1024), (900, 32), (900, 33), (64, 300), (2005, 16), (30, 40, 70)]
 )
 def test_bits_of_running_sums(shape, dtype, layout, rng):
     """Of few and of many elements alike each is added in the same order: groups are summed at once, not otherwise."""
     values = rng.standard_normal(shape).astype(dtype)
-    values.reshape(-1)[[3, -9]] = -0.0, np.inf
+    values.reshape(-1)[[3, -1]] = -0.0, np.inf
     x = LAYOUTS[layout](values)
     work = np.dtype(np.float32) if dtype is np.float16 else x.dtype
     for axis in range(x.ndim):

@@ -291,6 +291,10 @@ def test_index_select_along_any_dimension(dim, rng):
         expected = np.zeros(array.shape)
         np.add.at(expected, (*key, index), upstream)
         np.testing.assert_allclose(numbers(x.grad), expected, atol=1e-12)
+        others = index % 5
+        np.testing.assert_array_equal(
+            numbers(x[:, lucid.tensor(others), lucid.tensor(others - 1)]), array[:, others, others - 1]
+        )
         flat = index.reshape(-1) % array.shape[dim]
         np.testing.assert_array_equal(
             numbers(lucid.index_select(x, dim, lucid.tensor(flat))), np.take(array, flat, dim)

@@ -253,7 +253,7 @@ def test_products_of_integers_are_exact(dtype, left, right, rng):
     """They are those of NumPy's integers, which wrap around, whatever the numbers: few bits, all bits, the lowest."""
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
     ranges = [(least, most), (max(least, -5), 5), (least, min(least + 2, 0) if least else 2), (most - 1, most)]
-    ranges += [(0, 0), (max(least, -(2**20)), min(most, 2**20))]
+    ranges += [(0, 0), (max(least, -(2**20)), min(most, 2**20)), (max(least, -(2**40)), 1)]
     for first, second in product(ranges, ranges):
         a, b = (rng.integers(*r, s, dtype, endpoint=True) for r, s in ((first, left), (second, right)))
         found = numbers(lucid.tensor(a) @ lucid.tensor(b))
