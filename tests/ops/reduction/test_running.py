@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
+from tests.device import DEVICE
 from tests.gradients import numbers
 
 
@@ -40,4 +41,4 @@ def test_extremes_so_far(dtype, largest, rng):
                 np.testing.assert_array_equal(
                     numbers(found.values.to(lucid.float64)), np.take_along_axis(plain, expected, dim)
                 )
-                assert found.indices.is_contiguous()
+                assert found.indices.is_contiguous() or DEVICE != "cpu"
