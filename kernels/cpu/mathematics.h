@@ -29,7 +29,8 @@ __forceinline__ float power_of_two(int k) { return bits_as<float>((k + 127) << 2
 
 // e^r - 1 - r of |r| up to ln(2) / 2.
 __forceinline__ float exponential_rest(float r) {
-    const float sum = ((((1.9875691e-4f * r + 1.3981999e-3f) * r + 8.3334519e-3f) * r + 4.1665796e-2f) * r + 1.6666665e-1f) * r;
+    const float sum =
+        ((((1.9875691e-4f * r + 1.3981999e-3f) * r + 8.3334519e-3f) * r + 4.1665796e-2f) * r + 1.6666665e-1f) * r;
     return (sum + 5.0000001e-1f) * (r * r);
 }
 
@@ -56,7 +57,10 @@ __forceinline__ float expm1(float x) {
 // 1.6 units; a polynomial near 0, so that nothing is added to what the result is made of.
 __forceinline__ float tanh(float x) {
     const float size = within(x < 0.0f ? -x : x, 0.0f, 10.0f), e = expm1_within(2.0f * size), square = size * size;
-    const float sum = (((-5.70498872745e-3f * square + 2.06390887954e-2f) * square - 5.37397155531e-2f) * square + 1.33314422036e-1f) * square - 3.33332819422e-1f;
+    const float sum = (((-5.70498872745e-3f * square + 2.06390887954e-2f) * square - 5.37397155531e-2f) * square +
+                       1.33314422036e-1f) *
+                          square -
+                      3.33332819422e-1f;
     const float value = size < 0.625f ? sum * square * size + size : e / (e + 2.0f);
     return x == 0.0f ? x : x < 0.0f ? -value : value;
 }
@@ -69,7 +73,8 @@ __forceinline__ float log_of(float x, float near, float lost) {
     const float k = (float)(exponent - (small ? 25 : 0));
     const float f = exponent == 0 ? near : bits_as<float>(bits - (exponent << 23)) - 1.0f;
     const float s = f / (f + 2.0f), square = s * s, half = 0.5f * f * f;
-    const float sum = (((0.24279078841f * square + 0.28498786688f) * square + 0.40000972152f) * square + 0.66666662693f) * square;
+    const float sum =
+        (((0.24279078841f * square + 0.28498786688f) * square + 0.40000972152f) * square + 0.66666662693f) * square;
     const float rest = exponent == 0 ? 0.0f : lost / x;
     return k * 0.69313812256f - ((half - (s * (half + sum) + (k * 9.0580006145e-6f + rest))) - f);
 }

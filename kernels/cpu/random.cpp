@@ -29,7 +29,8 @@ static void draw(T* out_n, long long n, Word64 seed, Word64 offset, Make make) {
         const int count = (int)(n - first < WORDS / EACH ? n - first : WORDS / EACH);
         fill_words(word_n, (count * EACH + 3) / 4, seed, offset);
         for (int i = 0; i < count; ++i)
-            value_n[i] = EACH == 1 ? word_n[i] : (AnyWord)word_n[EACH * i + EACH - 1] << (EACH - 1) * 32 | word_n[EACH * i];
+            value_n[i] =
+                EACH == 1 ? word_n[i] : (AnyWord)word_n[EACH * i + EACH - 1] << (EACH - 1) * 32 | word_n[EACH * i];
         make(out_n + first, value_n, count);
     }
 }
@@ -63,21 +64,18 @@ __global__ void fill_normal(T* out_n, long long n, Word64 seed, Word64 offset, d
         alignas(64) double tail_t[WORDS];
         int place_t[WORDS], tails = 0;
         bool tail_n[WORDS];
-        for (int i = 0; i < count; ++i)
-            value_n[i] = (T)(inverse_normal_central(centred(word_n[i])) * std + mean);
+        for (int i = 0; i < count; ++i) value_n[i] = (T)(inverse_normal_central(centred(word_n[i])) * std + mean);
         for (int i = 0; i < count; ++i) tail_n[i] = !is_central(centred(word_n[i]));
         for (int i = 0; i < count; ++i) {
             place_t[tails] = i;
             tails += tail_n[i];
         }
-        for (int t = 0; t < tails; ++t)
-            tail_t[t] = inverse_normal_tail(centred(word_n[place_t[t]])) * std + mean;
+        for (int t = 0; t < tails; ++t) tail_t[t] = inverse_normal_tail(centred(word_n[place_t[t]])) * std + mean;
         for (int t = 0; t < tails; ++t) value_n[place_t[t]] = (T)tail_t[t];
     });
 }
 
-template <typename T>
-__global__ void fill_exponential(T* out_n, long long n, Word64 seed, Word64 offset, double rate) {
+template <typename T> __global__ void fill_exponential(T* out_n, long long n, Word64 seed, Word64 offset, double rate) {
     typedef typename WordOf<T>::type AnyWord;
     draw<AnyWord>(out_n, n, seed, offset, [=](T* __restrict__ value_n, const AnyWord* word_n, int count) {
         for (int i = 0; i < count; ++i) value_n[i] = (T)exponential(word_n[i], rate);

@@ -125,7 +125,8 @@ __global__ void log_softmax(const float* x_rc, float* out_rc, long long rows, lo
     });
 }
 
-__global__ void softmax_grad(const float* grad_rc, const float* y_rc, float* out_rc, long long rows, long long columns) {
+__global__ void softmax_grad(const float* grad_rc, const float* y_rc, float* out_rc, long long rows,
+                             long long columns) {
     for (long long r = 0; r < rows; ++r) {
         const float *grad_c = grad_rc + r * columns, *y_c = y_rc + r * columns;
         float* __restrict__ out_c = out_rc + r * columns;
@@ -182,10 +183,8 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
         const float scale = 1 / std::sqrt(variance_r[r] + (float)eps);
         centre(out_c, x_c, mean, columns);
         write(out_c, columns, [=](auto at) { return at(out_c) * scale; });
-        if (weight_c)
-            write(out_c, columns, [=](auto at) { return at(out_c) * at(weight_c); });
-        if (bias_c)
-            write(out_c, columns, [=](auto at) { return at(out_c) + at(bias_c); });
+        if (weight_c) write(out_c, columns, [=](auto at) { return at(out_c) * at(weight_c); });
+        if (bias_c) write(out_c, columns, [=](auto at) { return at(out_c) + at(bias_c); });
     }
 }
 
@@ -195,7 +194,8 @@ __global__ void normalise(const float* x_rc, const float* weight_c, const float*
 __global__ void normalise_grad(const float* grad_rc, const float* x_rc, const float* weight_c, const float* variance_r,
                                float* to_x_rc, double* to_weight_c, double* to_bias_c, float* room_4c, long long rows,
                                long long columns, double eps, bool center) {
-    float *centred_c = room_4c, *h_c = room_4c + columns, *weight_part_c = h_c + columns, *bias_part_c = weight_part_c + columns;
+    float *centred_c = room_4c, *h_c = room_4c + columns, *weight_part_c = h_c + columns,
+          *bias_part_c = weight_part_c + columns;
     for (long long r = 0; r < rows; ++r) {
         const float *grad_c = grad_rc + r * columns, *x_c = x_rc + r * columns;
         const float scale = 1 / std::sqrt(variance_r[r] + (float)eps);

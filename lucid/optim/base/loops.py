@@ -51,7 +51,7 @@ class Rows:
         self._targets = columns[1:]
         rows = zip(*columns, strict=True)
         self._codes = np.array([0 if step.loop is None else _code(row) for row in rows], np.int8)
-        self._kinds = [code for code in set(self._codes.tolist()) if code]
+        self._kinds: list[int] = [code for code in set(self._codes.tolist()) if code]
         self._work = sum([target.size for target in columns[1]])
 
     @cached_property
