@@ -30,7 +30,7 @@ _ORDER = Function("random.cpp", "order_of_keys")
 
 
 def order(keys: Array) -> Array | None:
-    """Return the indices that sort random keys of 64 bits, equal ones in order; None where there is no loop for it."""
+    """Return the indices that sort random keys of 64 bits, equal ones in order; None without a compiled loop."""
     run = _ORDER(keys.size)
     if run is None:
         return None

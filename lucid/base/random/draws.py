@@ -41,7 +41,7 @@ _order: list[Callable[[Array], Array | None]] = []
 
 
 def register_kernels(fill: Callable[..., bool], order: Callable[[Array], Array | None] | None = None) -> None:
-    """Let ``fill(array, seed, offset, name, *numbers)`` draw, which returns whether it has a kernel.
+    """Let ``fill(array, seed, offset, name, *numbers)`` draw; it returns whether it has a kernel.
 
     It draws on CUDA devices, or with `order`, which gives the indices that sort keys, or None, on the CPU.
     """
