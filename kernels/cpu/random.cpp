@@ -70,7 +70,8 @@ __global__ void fill_normal(T* out_n, long long n, Word64 seed, Word64 offset, d
             place_t[tails] = i;
             tails += tail_n[i];
         }
-        for (int t = 0; t < tails; ++t) tail_t[t] = inverse_normal_tail(centred(word_n[place_t[t]])) * std + mean;
+        for (int t = 0; t < tails; ++t)
+            tail_t[t] = inverse_normal_tail<sizeof(T) == 8>(centred(word_n[place_t[t]])) * std + mean;
         for (int t = 0; t < tails; ++t) value_n[place_t[t]] = (T)tail_t[t];
     });
 }
