@@ -25,7 +25,8 @@ from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, addre
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import row_products
+from lucid.ops.base.rows import row_products, sum_of
+from lucid.ops.layers.depthwise import depthwise, depthwise_weight_grad, is_depthwise
 from lucid.ops.layers.windows import Axis, are_pointwise, axes_of, taps, window_count, window_size
 from lucid.ops.linalg.matrices import product
 
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints
 
-# Columns of one block of images, in bytes: on the CPU what stays in the cache, on a GPU the memory that a convolution
-# may take, and what is worth a launch.
-CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
+# Columns of one block of images, in bytes: on the CPU what stays in a second-level cache, on a GPU the memory that a
+# convolution may take, and what is worth a launch.
+CPU_BLOCK, CUDA_BLOCK = 2 << 20, 256 << 20
+# Windows of one product on the CPU, if there are so many. BLAS multiplies few rows by as many columns without packing
+# them first, in a third of the time of longer products.
+WINDOWS = 256
 SETTINGS = ("stride", "before", "dilation", "groups")
 
 _REDUCE_THREADS = 256
@@ -61,30 +65,51 @@ def blocks(xp: ModuleType, count: int, channels: int, axes: tuple[Axis, ...], it
         yield slice(start, min(start + size, count))
 
 
-def columns_of(
-    xp: ModuleType, x: Array, axes: tuple[Axis, ...], groups: int, dtype: Any
-) -> Iterator[tuple[slice, Array]]:
-    """Yield for each block of images the columns of its windows, of shape (groups, channels * positions, windows).
+def stacks(
+    xp: ModuleType, count: int, channels: int, axes: tuple[Axis, ...], itemsize: int
+) -> Iterator[tuple[slice, int, int]]:
+    """Yield the images in blocks, as slices of the batch, with the number of products and the images of each."""
+    if xp is not np:
+        for block in blocks(xp, count, channels, axes, itemsize):
+            yield block, 1, block.stop - block.start
+        return
+    windows = max(1, math.prod(window_count(axes)))
+    each = max(1, channels * window_size(axes) * windows * itemsize)
+    joined = max(1, min(count, -(-WINDOWS // windows), 2 * CPU_BLOCK // each))
+    whole, step = count - count % joined, joined * max(1, CPU_BLOCK // (each * joined))
+    for start in range(0, whole, step):
+        stop = min(start + step, whole)
+        yield slice(start, stop), (stop - start) // joined, joined
+    if whole < count:
+        yield slice(whole, count), 1, count - whole
 
-    The buffer is used again for the next block. What lies in the padding is zero from the start and never written.
+
+def columns_of(xp: ModuleType, x: Array, axes: tuple[Axis, ...], groups: int, dtype: Any) -> Iterator[Any]:
+    """Yield each block of images, how many of them share a product, and the columns of their windows.
+
+    Columns have the shape (products, groups, channels * positions, windows). The buffer is used again for the next
+    block. What lies in the padding is zero from the start and never written.
     """
     buffer: Any = None
     all_taps = tuple(taps(axes))
-    for block in blocks(xp, x.shape[0], x.shape[1], axes, dtype.itemsize):
-        count = block.stop - block.start
-        if buffer is None or buffer.shape[1 + len(axes)] != count:
-            buffer = xp.zeros((x.shape[1], *[axis.kernel for axis in axes], count, *window_count(axes)), dtype)
-        source = x[block].swapaxes(0, 1)
+    channels, size = x.shape[1], x.shape[2:]
+    for block, products, joined in stacks(xp, x.shape[0], channels, axes, dtype.itemsize):
+        shape = products, channels, *[axis.kernel for axis in axes], joined, *window_count(axes)
+        if buffer is None or buffer.shape != shape:
+            buffer = xp.zeros(shape, dtype)
+        source = x[block].reshape(products, joined, channels, *size).swapaxes(1, 2)
         for tap in all_taps:
-            buffer[(slice(None), *tap.position, slice(None), *tap.windows)] = source[(..., *tap.elements)]
-        windows = count * math.prod(window_count(axes))
-        yield block, buffer.reshape(groups, x.shape[1] // groups * window_size(axes), windows)
+            buffer[(slice(None), slice(None), *tap.position, slice(None), *tap.windows)] = source[(..., *tap.elements)]
+        rows, windows = channels // groups * window_size(axes), joined * math.prod(window_count(axes))
+        yield block, joined, buffer.reshape(products, groups, rows, windows)
 
 
-def rows_of(x: Array, groups: int, dtype: np.dtype[Any]) -> Array:
-    """Return images of shape (count, channels, ...) as (groups, channels, count * pixels)."""
+def rows_of(x: Array, groups: int, joined: int, dtype: np.dtype[Any]) -> Array:
+    """Return images of shape (count, channels, ...) as (products, groups, channels, joined * pixels)."""
     count, channels, *size = x.shape
-    return x.swapaxes(0, 1).reshape(groups, channels // groups, count * math.prod(size)).astype(dtype, copy=False)
+    rows = x.reshape(count // joined, joined, channels, *size).swapaxes(1, 2)
+    shape = count // joined, groups, channels // groups, joined * math.prod(size)
+    return rows.reshape(shape).astype(dtype, copy=False)
 
 
 def kernels_of(weight: Array, groups: int, dtype: np.dtype[Any]) -> Array:
@@ -119,12 +144,15 @@ def convolution(
         if offset is not None:
             y += offset
         return y.reshape(result_shape).astype(x.dtype, copy=False)
+    if xp is np and is_depthwise(axes, x.shape[1], channels, groups):
+        return depthwise(x, weight, bias, axes, dtype)
     result = xp.empty(result_shape, x.dtype)
-    for block, columns in columns_of(xp, x, axes, groups, dtype):
+    for block, joined, columns in columns_of(xp, x, axes, groups, dtype):
         y = product(xp, kernels, columns)
         if offset is not None:
             y += offset
-        result[block] = y.reshape(channels, block.stop - block.start, *out).swapaxes(0, 1)
+        images = y.reshape(len(y), channels, joined, *out).swapaxes(1, 2)
+        result[block].reshape(images.shape)[...] = images
     return result
 
 
@@ -171,15 +199,36 @@ def convolution_input_grad(
     if are_pointwise(axes):
         pixels = g.reshape(count, groups, g.shape[1] // groups, math.prod(size)).astype(dtype, copy=False)
         return product(xp, kernels, pixels).reshape(count, channels, *size).astype(g.dtype, copy=False)
+    if xp is np and g.shape[1] <= channels and all(each == 1 for each in stride) and np.isfinite(weight.sum()):
+        before = tuple([axis.dilation * (axis.kernel - 1) - axis.before for axis in axes])
+        settings: Any = {"stride": stride, "before": before, "dilation": dilation, "groups": groups}
+        return convolution.cpu(g, _turned(weight, groups), None, out=size, **settings)
     result = xp.zeros((count, channels, *size), dtype)
     all_taps = tuple(taps(axes))
+    # images lie innermost where that makes long runs of elements that are added to each other
+    last = stride[-1] == 1
     for block in blocks(xp, count, channels, axes, dtype.itemsize):
-        columns = product(xp, kernels, rows_of(g[block], groups, dtype))
-        columns = columns.reshape(channels, *weight.shape[2:], block.stop - block.start, *g.shape[2:])
-        target = result[block].swapaxes(0, 1)
+        images = block.stop - block.start
+        place = -1 if last else 1
+        rows = xp.ascontiguousarray(xp.moveaxis(g[block], 0, place)).astype(dtype, copy=False)
+        columns = product(xp, kernels, rows.reshape(*kernels.shape[:-2], kernels.shape[-1], rows.size // g.shape[1]))
+        sizes = (*g.shape[2:], images) if last else (images, *g.shape[2:])
+        columns = xp.moveaxis(columns.reshape(channels, *weight.shape[2:], *sizes), -1 if last else 1 + len(size), -1)
+        target = xp.moveaxis(result[block], 0, -1)
+        sums = xp.zeros(target.shape, dtype) if last else target
         for tap in all_taps:
-            target[(..., *tap.elements)] += columns[(slice(None), *tap.position, slice(None), *tap.windows)]
+            sums[(slice(None), *tap.elements)] += columns[(slice(None), *tap.position, *tap.windows)]
+        if last:
+            target[...] = sums
     return result.astype(g.dtype, copy=False)
+
+
+def _turned(weight: Array, groups: int) -> Array:
+    """Return the kernels of the transposed convolution: turned around, with input and output channels exchanged."""
+    made, each, *kernel = weight.shape
+    back = (slice(None, None, -1),) * len(kernel)
+    turned = weight.reshape(groups, made // groups, each, *kernel).swapaxes(1, 2)[(..., *back)]
+    return turned.reshape(groups * each, made // groups, *kernel)
 
 
 @convolution_input_grad.cuda
@@ -216,14 +265,19 @@ def convolution_weight_grad(
     """Return for each position in the `kernel` the products of `g` and the elements there, summed over all windows."""
     axes = axes_of(x.shape[2:], g.shape[2:], kernel, stride, before, dilation)
     dtype = accumulation_dtype(g.dtype)
+    if xp is np and is_depthwise(axes, x.shape[1], g.shape[1], groups):
+        sums = depthwise_weight_grad(g, x, axes, dtype)
+        if sums is not None:
+            return sums.reshape(len(sums), 1, *kernel).astype(g.dtype, copy=False)
     result = xp.zeros((g.shape[1], x.shape[1] // groups, *kernel), dtype)
     total = kernels_of(result, groups, dtype)
-    for block, columns in columns_of(xp, x, axes, groups, dtype):
-        rows = rows_of(g[block], groups, dtype)
-        if xp is np and rows.shape[1] == 1:  # depthwise: of one row BLAS makes long sums
-            total += row_products(columns, rows).swapaxes(-1, -2)
+    for block, joined, columns in columns_of(xp, x, axes, groups, dtype):
+        rows = rows_of(g[block], groups, joined, dtype)
+        if xp is np and rows.shape[2] == 1:  # depthwise: of one row BLAS makes long sums
+            each = row_products(columns, rows).swapaxes(-1, -2)
         else:
-            total += product(xp, rows, columns.swapaxes(-1, -2))
+            each = product(xp, rows, columns.swapaxes(-1, -2))
+        total += each[0] if len(each) == 1 else sum_of(xp, each, (0,))
     return result.astype(g.dtype, copy=False)
 
 
