@@ -85,6 +85,9 @@ def taps(axes: tuple[Axis, ...]) -> Iterable[Tap]:
 
 
 def _taps(axes: tuple[Axis, ...]) -> Iterator[Tap]:
+    if not axes:
+        yield Tap((), (), ())
+        return
     for combination in product(*[tuple(taps_along(axis)) for axis in axes]):
         yield Tap(*zip(*combination, strict=True))
 

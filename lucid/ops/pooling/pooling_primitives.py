@@ -147,24 +147,36 @@ def numbered_taps(axes: tuple[Axis, ...]) -> Iterator[tuple[int, Any, Any]]:
 
 
 @functools.lru_cache(maxsize=256)
-def _places(axes: tuple[Axis, ...]) -> tuple[Array, Array]:
-    """Return where each window begins in a plane, counted over all its elements, and how far behind positions lie."""
+def _places(axes: tuple[Axis, ...]) -> tuple[Array, Array] | None:
+    """Return where each window begins in a plane, counted over all its elements, and how far behind positions lie.
+
+    None if a window has no element: its position is none of the plane.
+    """
     begins, steps, size = np.zeros(1, np.intp), np.zeros(1, np.intp), 1
     for axis in reversed(axes):
-        begin = (np.arange(axis.out) * axis.stride - axis.before) * size
-        step = np.arange(axis.kernel) * (axis.dilation * size)
-        begins, steps = np.add.outer(begin, begins).reshape(-1), np.add.outer(step, steps).reshape(-1)
+        begin = np.arange(axis.out) * axis.stride - axis.before
+        first = -(np.minimum(begin, 0) // axis.dilation)
+        if np.any((first >= axis.kernel) | (begin + first * axis.dilation >= axis.size)):
+            return None
+        step = np.arange(axis.kernel) * axis.dilation
+        begins, steps = np.add.outer(begin * size, begins).reshape(-1), np.add.outer(step * size, steps).reshape(-1)
         size *= axis.size
     return begins, steps
 
 
-def _places_of(which: Array, axes: tuple[Axis, ...]) -> Array:
-    """Return for each window the index of the element that `which` names, counted over all planes, on the CPU."""
-    begins, steps = _places(axes)
-    places = steps.take(which).reshape(-1, len(begins))
-    places += begins
-    places += np.arange(len(places))[:, None] * math.prod(axis.size for axis in axes)
-    return places.reshape(-1)
+def _places_of(xp: ModuleType, which: Array, axes: tuple[Axis, ...]) -> Any:
+    """Return for each window the index of the element that `which` names, counted over all planes.
+
+    None on a CUDA device, or where there are no such elements.
+    """
+    places = _places(axes) if xp is np and which.size else None
+    if places is None:
+        return None
+    begins, steps = places
+    indices = steps.take(which).reshape(-1, len(begins))
+    indices += begins
+    indices += np.arange(len(indices))[:, None] * math.prod(axis.size for axis in axes)
+    return indices.reshape(-1)
 
 
 @max_pool.cuda
@@ -189,12 +201,13 @@ def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]
 def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
     result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
-    if xp is np and g.size:
+    indices = _places_of(xp, which, axes)
+    if indices is not None:
         flat = result.reshape(-1)
         if all(axis.stride > (axis.kernel - 1) * axis.dilation for axis in axes):
-            flat[_places_of(which, axes)] = g.reshape(-1)
+            flat[indices] = g.reshape(-1)
         else:
-            np.add.at(flat, _places_of(which, axes), g.reshape(-1))
+            np.add.at(flat, indices, g.reshape(-1))
         return result
     for number, windows, elements in numbered_taps(axes):
         result[elements] += xp.where(which[windows] == number, g[windows], g.dtype.type(0))
@@ -222,8 +235,9 @@ adjoint(max_pool_grad, "max_pool_select")
 @primitive
 def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return for each window the element at the position that `which` names."""
-    if xp is np and x.size:
-        return x.reshape(-1)[_places_of(which, axes)].reshape(which.shape)
+    indices = _places_of(xp, which, axes)
+    if indices is not None:
+        return x.reshape(-1)[indices].reshape(which.shape)
     result = xp.zeros(which.shape, x.dtype)
     for number, windows, elements in numbered_taps(axes):
         xp.copyto(result[windows], x[elements], where=which[windows] == number)
