@@ -54,9 +54,9 @@ def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     return sum_of(xp, xp.multiply(x, y), dim, keepdims=True)
 
 
-def _of_lines(weight: Array | None, x: Array) -> bool:
-    """Return whether all elements of a line, along the last dimension, have one weight."""
-    return weight is None or (weight.ndim == x.ndim and weight.shape[-1] == 1)
+def _of_lines(weight: Ints, x: Array) -> bool:
+    """Return whether by weights of that shape all elements of a line, along the last dimension, have one weight."""
+    return len(weight) == x.ndim and weight[-1] == 1
 
 
 def _is_exact(mean: Array, squares: Array, count: int) -> bool:
@@ -86,7 +86,7 @@ def _forward(
         squares = about_the_mean(xp, squares, drift, count)
     variance = squares / count
     scale = 1 / xp.sqrt(variance + eps)
-    if weight is not None and (weight.shape == scale.shape or _of_lines(weight, x)):
+    if weight is not None and (weight.shape == scale.shape or _of_lines(weight.shape, x)):
         scale, weight = scale * weight, None
     xp.multiply(source, scale, out=out)
     if weight is not None:
@@ -111,7 +111,8 @@ def _backward(
     plain = weight is None or weight.shape == scale.shape
     to_weight, to_bias = [xp.zeros(broadcast, grad.dtype) for _ in range(2)]
     centred = xp.subtract(x, mean, out=known) if center else x
-    if _over_lines(xp, x, dim) and _of_lines(weight, x):
+    lines = _over_lines(xp, x, dim)
+    if lines and (_of_lines(broadcast, x) or (weight is None and not any(wants[1:]))):
         sums, products = row_sums(grad), row_products(grad, centred)
         # no values have no variance, but a sum
         if wants[1] and x.size:
@@ -124,11 +125,11 @@ def _backward(
     else:
         if wants[2]:
             to_bias = sum_to_array(xp, grad, broadcast)
-        if _over_lines(xp, x, dim):
+        if lines:
             each = xp.multiply(grad, centred, out=known if out is None else out)
             if wants[1]:
                 to_weight = column_products(each, scale)
-            total, products = row_products(grad, weight), row_products(each, weight)
+            total, products = [row_sums(e) if weight is None else row_products(e, weight) for e in (grad, each)]
         else:
             h = grad if plain else grad * weight
             total, products = _total(xp, h, dim), _inner(xp, h, centred, dim)
@@ -162,7 +163,7 @@ def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
 
 
 def _blocks(xp: ModuleType, shape: tuple[int, ...], axes: Ints) -> list[Any]:
-    """Return the indices of what is computed at a time: of rows or, where these belong together, of channels."""
+    """Return the indices of blocks: of rows or, if the values of several rows belong together, of channels."""
     size = math.prod(shape)
     if xp is np and size > BLOCK:
         if 0 not in axes:
