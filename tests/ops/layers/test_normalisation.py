@@ -435,3 +435,13 @@ def test_column_products(rows, rng):
     tenths = np.full((1000 * rows, 2), np.float32(0.1))
     total = column_products(tenths, np.ones((1000 * rows, 1), np.float32))
     np.testing.assert_allclose(total, [100 * rows] * 2, rtol=1e-6)
+
+
+def test_what_is_computed_at_a_time():
+    """Blocks of rows, or of channels where the rows of a batch belong together, have no more elements than may be."""
+    least = normalisation_primitives.BLOCK // 4
+    rows = normalisation_primitives._blocks(np, (10, least), (1,))
+    assert rows == [(slice(0, 4),), (slice(4, 8),), (slice(8, 10),)]
+    channels = normalisation_primitives._blocks(np, (4, 6, least // 4), (0, 2))
+    assert channels == [(slice(None), slice(0, 4)), (slice(None), slice(4, 6))]
+    assert normalisation_primitives._blocks(np, (4, 4, least // 4), (0, 2)) == [(...,)]

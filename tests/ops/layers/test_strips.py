@@ -161,3 +161,20 @@ def test_images_of_a_product(count, size, monkeypatch):
     for block in blocks[:-1]:
         assert block.joined == min(count, math.ceil(256 / size**2))
         assert block.products == 1 or 4 * math.prod(made.shape(4, block)) <= 1 << 16
+
+
+@pytest.mark.parametrize(
+    ("weight", "groups", "count", "expected"),
+    [
+        ((4, 3, 3, 3), 1, 8, False),
+        ((4, 3, 1, 9), 1, 8, False),  # one row: strips are columns
+        ((64, 3, 3, 3), 1, 64, True),  # more to add than to copy
+        ((64, 3, 3, 3), 8, 64, False),
+        ((40, 40, 3, 3), 1, 3, True),  # three images are too few for the kernels
+        ((40, 40, 3, 3), 1, 4, False),
+    ],
+)
+def test_when_columns_are_made(weight, groups, count, expected):
+    """Columns are made of few channels for many, and of few windows for large kernels."""
+    axes = axes_of((8, 8), (8, 8), weight[2:], (1, 1), (1, 1), (1, 1))
+    assert strips.needs_columns(axes, count, weight, groups) is expected

@@ -218,7 +218,8 @@ def test_of_more_random_samples_than_images_the_first_are_taken(axes, rng):
 WINDOWS = {
     "apart": ((6, 7), (3, 2), (2, 3), (2, 3), (0, 0), (1, 1)),
     "overlapping": ((7, 6), (4, 4), (3, 2), (2, 1), (1, 0), (1, 2)),
-    "dilated, apart by the number of positions alone": ((9, 5), (3, 4), (3, 2), (3, 1), (1, 0), (2, 1)),
+    "between each other": ((9, 5), (3, 4), (3, 2), (3, 1), (1, 0), (2, 1)),
+    "dilated, with common ends": ((9, 4), (4, 2), (2, 2), (2, 2), (0, 0), (2, 1)),
     "without an element": ((1, 9), (1, 3), (2, 3), (1, 3), (1, 1), (2, 1)),
     "many positions": ((12, 11), (3, 2), (9, 9), (1, 1), (0, 0), (1, 1)),
 }
