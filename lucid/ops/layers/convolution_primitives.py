@@ -165,7 +165,7 @@ def convolution_input_grad(
         values = xp.zeros(strips.shape(channels, block), dtype)
         for kernel, place in zip(kernels, strips.places, strict=True):
             target = strips.at(values, place, groups, block.joined)
-            target += product(xp, kernel, rows) if kernels.shape[-1] > 1 else kernel * rows
+            target += kernel * rows if kernels.shape[-1] == 1 else product(xp, kernel, rows)
         target = in_rows(result, block)
         for at, elements in parts:
             target[elements] += values[at]
