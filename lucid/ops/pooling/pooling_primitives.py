@@ -5,6 +5,7 @@ On a CUDA device each is one kernel.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,9 +19,10 @@ from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_s
 from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
-from lucid.ops.layers.windows import Axis, elements_in, taps, window_count, window_size
+from lucid.ops.layers.windows import FEW_TAPS, Axis, elements_in, taps, window_count, window_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 # Windows that tile the input are taken as a whole if they have more positions than this, else one by one.
 MANY_POSITIONS = 16
+
+# Elements of the positions that are compared at a time on the CPU: their copies stay in the cache.
+POOLED_AT_ONCE = 1 << 18
 
 # On CUDA windows of more positions than this are shared by a warp.
 _LARGE = 64
@@ -100,6 +105,11 @@ def first_taps(xp: ModuleType, axes: tuple[Axis, ...]) -> Array:
     return number.astype(tap_dtype(axes))
 
 
+@functools.lru_cache(maxsize=256)
+def _first_taps_cpu(axes: tuple[Axis, ...]) -> Array:
+    return first_taps(np, axes)
+
+
 @primitive(outputs=("values", "which"))
 def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array, Array]:
     """Return the largest element of each window, and the number of its first position.
@@ -107,33 +117,102 @@ def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array
     A window with a NaN gives NaN, and the position of its last one.
     """
     shape = (*x.shape[: -len(axes)], *window_count(axes))
-    rest = numbered_taps(axes)
+    dtype = tap_dtype(axes)
+    every = numbered_taps(axes)
+    values, which = xp.empty(shape, x.dtype), xp.zeros(shape, dtype)
+    if not every:
+        values.fill(lowest(x.dtype))
+    images = max(1, POOLED_AT_ONCE // max(1, len(every) * values[:1].size)) if xp is np else max(1, len(values))
+    for start in range(0, len(values), images):
+        block = slice(start, start + images)
+        some = max(1, POOLED_AT_ONCE // max(1, values[block].size))
+        for first in range(0, len(every), some):
+            _take_larger(xp, x[block], values[block], which[block], every[first : first + some], fresh=not first)
     if any(axis.before for axis in axes):
-        values = xp.full(shape, lowest(x.dtype), x.dtype)
-        which = xp.empty(shape, tap_dtype(axes))
-        which[...] = first_taps(xp, axes)
-    else:
-        _, windows, elements = rest.pop(0)
-        values, which = x[elements].copy(), xp.zeros(shape, tap_dtype(axes))
-    for number, windows, elements in rest:
-        candidates, best, chosen = x[elements], values[windows], which[windows]
-        # numbers grow: the largest of those where the candidate was better is the last that was
-        xp.maximum(chosen, (candidates > best) * which.dtype.type(number), out=chosen)
-        xp.maximum(candidates, best, out=best)
+        first = first_taps(xp, axes) if xp is not np else _first_taps_cpu(axes)
+        xp.copyto(which, first, where=values == lowest(x.dtype))
     if x.dtype.kind in "fV" and (xp is not np or np.isnan(values).any()):
         # maximum() has passed on each NaN, comparisons have passed them by
-        for number, windows, elements in numbered_taps(axes):
-            xp.copyto(which[windows], which.dtype.type(number), where=xp.isnan(x[elements]))
+        for number, windows, elements in every:
+            xp.copyto(which[windows], dtype.type(number), where=xp.isnan(x[elements]))
     return values, which
 
 
-def numbered_taps(axes: tuple[Axis, ...]) -> list[tuple[int, Any, Any]]:
+def _take_larger(xp: ModuleType, x: Array, values: Array, which: Array, taps: Any, *, fresh: bool) -> None:
+    """Write into `values` the elements at some positions that are larger, and into `which` the numbers of the first.
+
+    If both are `fresh`, all are. Positions are copied first: rows of windows are short, and a call on them takes as
+    long as many on the copies.
+    """
+    candidates = xp.empty((len(taps), *values.shape), x.dtype)
+    for candidate, (_, windows, elements) in zip(candidates, taps, strict=True):
+        part = candidate[windows]
+        if part.size < candidate.size:
+            candidate.fill(lowest(x.dtype))
+        part[...] = x[elements]
+    best = candidates.max(0)
+    # of those that are the largest the first has the largest of numbers that fall
+    end = taps[-1][0] + 1
+    falling = xp.asarray([end - number for number, _, _ in taps], np.min_scalar_type(end))
+    is_best = candidates == best
+    number = end - (is_best * falling.reshape(-1, *[1] * values.ndim)).max(0)
+    if fresh:
+        values[...], which[...] = best, number
+    else:
+        xp.copyto(which, number.astype(which.dtype), where=best > values)
+        xp.maximum(best, values, out=values)
+
+
+def numbered_taps(axes: tuple[Axis, ...]) -> tuple[tuple[int, Any, Any], ...]:
     """Return each position in the window as its number, and the indices of its windows and of the elements there."""
-    kernel = tuple([axis.kernel for axis in axes])
-    return [
-        (int(np.ravel_multi_index(tap.position, kernel)), (..., *tap.windows), (..., *tap.elements))
-        for tap in taps(axes)
-    ]
+    return _few_numbered_taps(axes) if window_size(axes) <= FEW_TAPS else tuple(_numbered(axes))
+
+
+def _numbered(axes: tuple[Axis, ...]) -> Iterator[tuple[int, Any, Any]]:
+    sizes = [axis.kernel for axis in axes[1:]]
+    for position, windows, elements in taps(axes):
+        number = position[0]
+        for index, size in zip(position[1:], sizes, strict=True):
+            number = number * size + index
+        yield number, (..., *windows), (..., *elements)
+
+
+@functools.lru_cache(maxsize=256)
+def _few_numbered_taps(axes: tuple[Axis, ...]) -> tuple[tuple[int, Any, Any], ...]:
+    return tuple(_numbered(axes))
+
+
+@functools.lru_cache(maxsize=256)
+def _places(axes: tuple[Axis, ...]) -> tuple[Array, Array] | None:
+    """Return the first index of each window in a plane, and the offsets of its positions, over all elements.
+
+    None if a window lies in the padding: it has no element.
+    """
+    begins, steps, size = np.zeros(1, np.intp), np.zeros(1, np.intp), 1
+    for axis in reversed(axes):
+        begin = np.arange(axis.out) * axis.stride - axis.before
+        first = -(np.minimum(begin, 0) // axis.dilation)
+        if np.any((first >= axis.kernel) | (begin + first * axis.dilation >= axis.size)):
+            return None
+        step = np.arange(axis.kernel) * axis.dilation
+        begins, steps = np.add.outer(begin * size, begins).reshape(-1), np.add.outer(step * size, steps).reshape(-1)
+        size *= axis.size
+    return begins, steps
+
+
+def _places_of(xp: ModuleType, which: Array, axes: tuple[Axis, ...]) -> Any:
+    """Return for each window the index of the element that `which` names, counted over all planes.
+
+    None on a CUDA device, or where there are no such elements.
+    """
+    places = _places(axes) if xp is np and which.size else None
+    if places is None:
+        return None
+    begins, steps = places
+    indices = steps.take(which).reshape(-1, len(begins))
+    indices += begins
+    indices += np.arange(len(indices))[:, None] * math.prod(axis.size for axis in axes)
+    return indices.reshape(-1)
 
 
 @max_pool.cuda
@@ -158,6 +237,14 @@ def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]
 def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
     result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
+    indices = _places_of(xp, which, axes)
+    if indices is not None:
+        flat = result.reshape(-1)
+        if all(axis.stride > (axis.kernel - 1) * axis.dilation for axis in axes):
+            flat[indices] = g.reshape(-1)
+        else:
+            np.add.at(flat, indices, g.reshape(-1))
+        return result
     for number, windows, elements in numbered_taps(axes):
         result[elements] += xp.where(which[windows] == number, g[windows], g.dtype.type(0))
     return result
@@ -184,6 +271,9 @@ adjoint(max_pool_grad, "max_pool_select")
 @primitive
 def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return for each window the element at the position that `which` names."""
+    indices = _places_of(xp, which, axes)
+    if indices is not None:
+        return x.reshape(-1)[indices].reshape(which.shape)
     result = xp.zeros(which.shape, x.dtype)
     for number, windows, elements in numbered_taps(axes):
         xp.copyto(result[windows], x[elements], where=which[windows] == number)
@@ -246,7 +336,7 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
         total = sum_of(xp, tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
     else:
         total = xp.zeros((*lead, *window_count(axes)), dtype)
-        every = taps(axes)
+        every = iter(taps(axes))
         large = window_size(axes) > ROWS_AT_ONCE  # then it is summed up in groups, which rounds less
         while group := [*itertools.islice(every, ROWS_AT_ONCE)]:
             part = xp.zeros_like(total) if large else total
