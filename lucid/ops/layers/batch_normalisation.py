@@ -26,6 +26,7 @@ from lucid.ops.base.rows import array_sum
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.layers import batch_normalisation_cuda as kernels
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
+from lucid.ops.layers.normalisation_cpu import rescaled
 from lucid.ops.layers.normalisation_primitives import normalise
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def _rescale(
     if weight is not None:
         scale = scale * weight
     shift = -mean * scale if bias is None else bias - mean * scale
+    made = rescaled(x, scale, shift) if xp is np else None
+    if made is not None:
+        return made
     out = xp.multiply(x, scale.astype(work, copy=False).reshape(broadcast))
     xp.add(out, shift.astype(work, copy=False).reshape(broadcast), out=out)
     return astype(out, x.dtype)
