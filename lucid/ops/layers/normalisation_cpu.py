@@ -17,8 +17,8 @@ from lucid.ops.reduction.sums import kept_shape
 if TYPE_CHECKING:
     from lucid.base.arrays import Array, Ints
 
-_NAMES = "normalise_rows", "normalise_rows_grad", "normalise_planes", "normalise_planes_grad", "rescale_planes"
-_FUNCTIONS = {name: Function("norms.cpp", name) for name in _NAMES}
+_NAMES = [f"normalise_{those}{grad}" for those in ("rows", "planes", "columns") for grad in ("", "_grad")]
+_FUNCTIONS = {name: Function("norms.cpp", name) for name in (*_NAMES, "rescale_planes")}
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -59,6 +59,8 @@ def _layout_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
         sizes = sets, count, 1, count, affine, pixels
     elif dim == (0, *range(2, ndim)) and inner <= 2:
         count = shape[0]
+        if affine == math.prod(shape[1:]):
+            return Layout("normalise_columns", (count, affine), stats, affine, 0)
         sizes = shape[1], count, shape[1], 1, affine, math.prod(shape[2:])
     else:
         return None
