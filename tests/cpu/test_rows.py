@@ -14,6 +14,7 @@ from lucid.backends import cpu
 from lucid.nn import functional as F
 
 EPS = 1e-5
+NAMES = "softmax", "log_softmax", "layer_norm"
 ULP = 2.0**-23
 SHAPES = [
     (1, 1),
@@ -76,7 +77,7 @@ def errors(ours, theirs):
 @pytest.mark.parametrize(
     ("name", "shape"),
     # the gradient of layer norm of one number is 0
-    [(name, shape) for name in ("softmax", "log_softmax", "layer_norm") for shape in SHAPES if name != "layer_norm" or shape[-1] > 1],
+    [(name, shape) for name in NAMES for shape in SHAPES if name != "layer_norm" or shape[-1] > 1],
 )
 def test_errors(compiled, monkeypatch, name, shape, offset):
     """No result is further from float64 than two last digits, or than NumPy's path is."""
@@ -143,7 +144,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm"])
+@pytest.mark.parametrize("name", NAMES)
 def test_layouts(compiled, name, layout):
     """Whatever the strides, the numbers are the same."""
     x, grad, weight, bias = operands((150, 64))
@@ -156,7 +157,7 @@ def test_layouts(compiled, name, layout):
 
 
 @pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16])
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm"])
+@pytest.mark.parametrize("name", NAMES)
 def test_half_types(compiled, name, dtype):
     """They are computed in float32 and rounded once."""
     x, grad = [lucid.from_numpy(each).to(dtype) for each in operands((150, 64))[:2]]

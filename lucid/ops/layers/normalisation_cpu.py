@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 
 @lru_cache(REMEMBERED)
 def _layout_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[int, ...]) -> Layout | None:
-    """Return the layout of values of dimensions `dim`, whose weights have the shape `broadcast`; None without a loop."""
+    """Return the layout of values of dimensions `dim` with weights of the shape `broadcast`; None without a loop."""
     stats, affine, ndim = kept_shape(shape, dim), math.prod(broadcast), len(shape)
     if not math.prod(shape):
         return None
