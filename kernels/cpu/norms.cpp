@@ -1,4 +1,4 @@
-// Normalisation and its gradient on the CPU: of rows with a weight for each column (layer norm), of planes with a weight for
+// Normalisation and its gradient on the CPU: of rows with a weight for each number (layer norm), of planes with a weight for
 // each channel (batch, group and instance norm), and of columns (batch norm of features).
 //
 // Squares are summed about one of the values, in double: the error is no more than some n * 2^-53 of the variance, whatever
@@ -50,16 +50,19 @@ static void flush(double* __restrict__ sum_c, float* __restrict__ part_c, long l
     }
 }
 
-// (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null.
-__global__ void normalise_rows(const float* x_rc, const float* weight_c, const float* bias_c, float* out_rc,
-                               float* mean_r, float* variance_r, long long rows, long long columns, double eps,
-                               bool center) {
+// (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null. They have `features` numbers: as many as a
+// row, or as several rows together (groups of single pixels), and begin again after these.
+__global__ void normalise_rows(const float* x_rc, const float* weight_f, const float* bias_f, float* out_rc,
+                               float* mean_r, float* variance_r, long long rows, long long columns, long long features,
+                               double eps, bool center) {
     for (long long r = 0; r < rows; ++r) {
         const float* x_c = x_rc + r * columns;
         float* out_c = out_rc + r * columns;
         const Moments moments = moments_of_row(x_c, columns, center);
         const float near = mean_r[r] = moments.mean, rest = moments.rest;
         const float scale = inverse_of(variance_r[r] = moments.variance, eps);
+        const float* weight_c = weight_f ? weight_f + r * columns % features : nullptr;
+        const float* bias_c = bias_f ? bias_f + r * columns % features : nullptr;
         if (weight_c && bias_c)
             write(out_c, columns,
                   [=](auto at) { return (at(x_c) - near - rest) * scale * at(weight_c) + at(bias_c); });
@@ -72,14 +75,20 @@ __global__ void normalise_rows(const float* x_rc, const float* weight_c, const f
     }
 }
 
-// The gradients of `normalise_rows`; of those that are not wanted the address is null. There is room for four rows, of zeros.
-__global__ void normalise_rows_grad(const float* grad_rc, const float* x_rc, const float* weight_c, const float* mean_r,
-                                    const float* variance_r, float* to_x_rc, double* to_weight_c, double* to_bias_c,
-                                    float* room_4c, long long rows, long long columns, double eps, bool center) {
-    float *y_c = room_4c, *h_c = room_4c + columns, *weight_part_c = h_c + columns, *bias_part_c = weight_part_c + columns;
+// The gradients of `normalise_rows`; of those that are not wanted the address is null. There is room for a row and twice the
+// features, of zeros.
+__global__ void normalise_rows_grad(const float* grad_rc, const float* x_rc, const float* weight_f, const float* mean_r,
+                                    const float* variance_r, float* to_x_rc, double* to_weight_f, double* to_bias_f,
+                                    float* room_cff, long long rows, long long columns, long long features, double eps,
+                                    bool center) {
+    float *h_c = room_cff, *weight_part_f = room_cff + columns, *bias_part_f = weight_part_f + features;
+    const long long often = ROWS * (features / columns);
     for (long long r = 0; r < rows; ++r) {
         const float *grad_c = grad_rc + r * columns, *x_c = x_rc + r * columns;
         const float scale = inverse_of(variance_r[r], eps), near = mean_r[r];
+        const long long first = r * columns % features;
+        const float* weight_c = weight_f ? weight_f + first : nullptr;
+        float *weight_part_c = weight_part_f + first, *bias_part_c = bias_part_f + first;
         if (weight_c) write(h_c, columns, [=](auto at) { return at(grad_c) * at(weight_c); });
         const float* own_c = weight_c ? h_c : grad_c;
         const auto sums = sums_of<3>(columns, [=](auto at) {
@@ -88,13 +97,13 @@ __global__ void normalise_rows_grad(const float* grad_rc, const float* x_rc, con
         });
         const Slopes slopes = slopes_of(sums.term_k[0], sums.term_k[1], sums.term_k[2], scale, columns, center);
         const float slope = slopes.slope, share = slopes.share, rest = (float)slopes.off;
-        if (to_weight_c)
+        if (to_weight_f)
             write(weight_part_c, columns,
                   [=](auto at) { return at(weight_part_c) + (at(x_c) - near - rest) * scale * at(grad_c); });
-        if (to_bias_c) write(bias_part_c, columns, [=](auto at) { return at(bias_part_c) + at(grad_c); });
-        if (r % ROWS == ROWS - 1 || r == rows - 1) {
-            if (to_weight_c) flush(to_weight_c, weight_part_c, columns);
-            if (to_bias_c) flush(to_bias_c, bias_part_c, columns);
+        if (to_bias_f) write(bias_part_c, columns, [=](auto at) { return at(bias_part_c) + at(grad_c); });
+        if (r % often == often - 1 || r == rows - 1) {
+            if (to_weight_f) flush(to_weight_f, weight_part_f, features);
+            if (to_bias_f) flush(to_bias_f, bias_part_f, features);
         }
         if (to_x_rc)
             write(to_x_rc + r * columns, columns,
@@ -209,7 +218,7 @@ __global__ void normalise_columns(const float* x_rc, const float* weight_c, cons
 // The gradients of `normalise_columns`; of those that are not wanted the address is null.
 __global__ void normalise_columns_grad(const float* grad_rc, const float* x_rc, const float* weight_c,
                                        const float* mean_c, const float* variance_c, float* to_x_rc,
-                                       double* to_weight_c, double* to_bias_c, double* no_room, long long rows,
+                                       double* to_weight_c, double* to_bias_c, double* room_0, long long rows,
                                        long long columns, double eps, bool center) {
     by_tiles(columns, [=](long long first, long long count) {
         double off_t[TILE] = {}, total_t[TILE] = {}, products_t[TILE] = {};

@@ -37,6 +37,10 @@ class Layout(NamedTuple):
     """How many numbers of eight bytes its gradient needs."""
 
 
+def _rows(rows: int, columns: int, stats: tuple[int, ...], affine: int) -> Layout:
+    return Layout("normalise_rows", (rows, columns, affine), stats, affine, columns // 2 + 1 + affine)
+
+
 @lru_cache(REMEMBERED)
 def _layout_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[int, ...]) -> Layout | None:
     """Return the layout of values of dimensions `dim` with weights of the shape `broadcast`; None without a loop."""
@@ -47,7 +51,7 @@ def _layout_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     trailing = dim == tuple(range(first, ndim))
     if trailing and len(broadcast) <= len(dim):
         rows, columns = math.prod(shape[:first]), math.prod(shape[first:])
-        return Layout("normalise_rows", (rows, columns), stats, affine, 2 * columns) if affine == columns else None
+        return _rows(rows, columns, stats, affine) if affine == columns else None
     # the dimensions of a plane, in which the weight is one
     inner = max([d + 1 for d, size in enumerate(broadcast) if size != 1], default=0)
     if len(broadcast) != ndim or broadcast[0] != 1 or broadcast[1:inner] != shape[1:inner]:
@@ -56,6 +60,8 @@ def _layout_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
         inner = max(inner, first)
         sets, pixels = math.prod(shape[:first]), math.prod(shape[inner:])
         count = math.prod(shape[first:inner])
+        if pixels == 1:
+            return _rows(sets, count, stats, affine)
         sizes = sets, count, 1, count, affine, pixels
     elif dim == (0, *range(2, ndim)) and inner <= 2:
         count = shape[0]
