@@ -1,7 +1,7 @@
 """Functions in C++ from ``kernels/cpu``, declared by their callers; without a compiler NumPy does their work.
 
-A function gives the bits that NumPy gives, or stands behind a size that decides alone which of both is called: a result
-never depends on what was compiled by then.
+A function gives the bits that NumPy gives, or is compiled when it is called first, with `BUILD` as its work: a result
+never depends on what was compiled by then, nor on the number of elements.
 """
 
 from __future__ import annotations

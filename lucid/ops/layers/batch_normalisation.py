@@ -26,6 +26,7 @@ from lucid.ops.base.rows import array_sum
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.layers import batch_normalisation_cuda as kernels
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
+from lucid.ops.layers.normalisation_cpu import rescaled
 from lucid.ops.layers.normalisation_primitives import normalise
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def _rescale(
     if weight is not None:
         scale = scale * weight
     shift = -mean * scale if bias is None else bias - mean * scale
+    made = rescaled(x, scale, shift) if xp is np else None
+    if made is not None:
+        return made
     out = xp.multiply(x, scale.astype(work, copy=False).reshape(broadcast))
     xp.add(out, shift.astype(work, copy=False).reshape(broadcast), out=out)
     return astype(out, x.dtype)
@@ -107,12 +111,14 @@ def _follow(running: Tensor, value: Array, momentum: float) -> None:
     """Move a running statistic towards `value` in place; no graph sees it but its version counter does."""
     old = running.array
     work = accumulation_dtype(old.dtype)
-    moved = old.astype(work, copy=False) * (1 - momentum) + value.astype(work, copy=False) * momentum
-    with no_grad():
-        change_in_place(running, wrap(astype(moved, old.dtype)))
+    moved = astype(old, work) * (1 - momentum)
+    moved += astype(value, work) * momentum
+    change_in_place(running, wrap(astype(moved, old.dtype)))
 
 
 def _mean_of_instances(statistic: Array, running: Tensor) -> Any:
+    if statistic.size == running.array.size:
+        return statistic.reshape(running.array.shape)
     by_instance = statistic.reshape(-1, *running.array.shape)
     return array_sum(by_instance, (0,)) / len(by_instance) if type(statistic) is np.ndarray else by_instance.mean(0)
 
@@ -148,10 +154,11 @@ def track(
             return
     if isinstance(momentum, MeanOfBatches):
         momentum = momentum.number()
-    if running_mean is not None:
-        _follow(running_mean, _mean_of_instances(mean.array, running_mean), momentum)
-    if running_var is not None:
-        _follow(running_var, _mean_of_instances(variance.array, running_var) * correction, momentum)
+    with no_grad():
+        if running_mean is not None:
+            _follow(running_mean, _mean_of_instances(mean.array, running_mean), momentum)
+        if running_var is not None:
+            _follow(running_var, _mean_of_instances(variance.array, running_var) * correction, momentum)
 
 
 def batch_norm(

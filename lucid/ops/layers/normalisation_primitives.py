@@ -163,11 +163,6 @@ def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     return shape, dim, broadcast
 
 
-def _are_rows(xp: ModuleType, shape: Ints, axes: Ints, affine: Ints) -> bool:
-    """Whether values of rows of NumPy's belong together, each with a weight of its own."""
-    return xp is np and axes == (1,) and affine == shape[1:]
-
-
 def _blocks(xp: ModuleType, shape: tuple[int, ...], axes: Ints) -> list[Any]:
     """Return the indices of blocks: of rows or, if the values of several rows belong together, of channels."""
     size = math.prod(shape)
@@ -209,16 +204,14 @@ def normalise(
     Without `center` no mean is taken off, and the variance is the mean of the squares. `broadcast` is the shape in
     which weight and bias meet `x`. Mean and variance keep their dimensions, in float32 for half types.
     """
+    made = loops.normalised(x, weight, bias, dim, eps, center, broadcast) if xp is np else None
+    if made is not None:
+        return made
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
     rows = x.reshape(shape)
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
-    if _are_rows(xp, shape, axes, affine):
-        known = loops.normalised(rows.astype(work, copy=False), weight, bias, eps, center=center)
-        if known is not None:
-            out, mean, variance = known
-            return out.astype(x.dtype, copy=False).reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
     out = xp.empty(shape, x.dtype)
     mean, variance = [xp.empty(kept_shape(shape, axes), work) for _ in range(2)]
     with _long_rows(xp, shape, axes):
@@ -270,18 +263,15 @@ def normalise_grad(
     With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
     ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
     """
+    if xp is np:
+        made = loops.normalised_grad(grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
+        if made is not None:
+            return made
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
     kept = kept_shape(shape, axes)
     grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
     weight = _shaped(xp, weight, work, affine)
-    if _are_rows(xp, shape, axes, affine):
-        wide, values = grad.astype(work, copy=False), rows.astype(work, copy=False)
-        made = loops.normalised_grad(wide, values, weight, variance, eps, center=center, wants=wants)
-        if made is not None:
-            to_x, to_weight, to_bias = made
-            to_x = to_x.astype(x.dtype, copy=False).reshape(x.shape if wants[0] else 0)
-            return to_x, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
     out = xp.empty(shape if wants[0] else 0, x.dtype)
     to_weight, to_bias = [xp.zeros(affine, work) for _ in range(2)]
     known: Any = None
