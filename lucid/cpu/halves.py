@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cpu.functions import Call
 
 FEW = 1 << 8
 """Elements below which a call costs more than what NumPy does."""
@@ -39,12 +40,15 @@ _CHOICES = {name: Function("halves.cpp", name, _EACH) for name in ("maximum", "m
 
 def converted(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return ``array.astype(dtype)``, in its layout too."""
-    if array.size < FEW or type(array) is not np.ndarray:
-        return array.astype(dtype)
-    loop, name = _CONVERSIONS.get((array.dtype, dtype)) or (None, "")
-    run = loop and loop(array.size, name)
+    out = by_loop(array, dtype) if type(array) is np.ndarray else None
+    return array.astype(dtype) if out is None else out
+
+
+def by_loop(array: Array, dtype: np.dtype[Any]) -> Array | None:
+    """Return ``array.astype(dtype)`` of an array of NumPy's; None if NumPy is to do it."""
+    run = _conversion(array, dtype)
     if run is None:
-        return array.astype(dtype)
+        return None
     flags = array.flags
     if not (flags.forc and flags.aligned):
         # dense, its dimensions in the order of their strides
@@ -52,6 +56,22 @@ def converted(array: Array, dtype: np.dtype[Any]) -> Array:
     out = np.empty_like(array, dtype)
     run(address(out), address(array), array.size)
     return out
+
+
+def convert(out: Array, array: Array) -> None:
+    """Write an array to another one of its shape and any dtype; both contiguous."""
+    run = _conversion(array, out.dtype)
+    if run is None:
+        out[...] = array
+    else:
+        run(address(out), address(array), array.size)
+
+
+def _conversion(array: Array, dtype: np.dtype[Any]) -> Call | None:
+    if array.size < FEW:
+        return None
+    loop, name = _CONVERSIONS.get((array.dtype, dtype)) or (None, "")
+    return None if loop is None else loop(array.size, name)
 
 
 def of_halves(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,27 +155,30 @@ def _by_rows(loop: Function, names: Sequence[str], dtype: np.dtype[Any], a: Arra
         return None
     out = np.empty(shape, dtype)
     if out.size:
+        (a, of_a), (b, of_b) = _rows(a, out.shape), _rows(b, out.shape)
         width = out.shape[-1]
-        (a, *of_a), (b, *of_b) = _rows(a, out.shape), _rows(b, out.shape)
+        if all(steps in ((width, True), (0, False)) for steps in (of_a, of_b)):
+            # one row: there are no others than those of the dense, and of one number
+            width = out.size
         run(address(out), address(a), address(b), out.size // width, width, *of_a, *of_b)
     return out
 
 
-def _rows(array: Array, shape: tuple[int, ...]) -> tuple[Array, int, bool]:
-    """Return an array broadcast to a shape, the step from row to row, and whether there are steps along a row.
+def _rows(array: Array, shape: tuple[int, ...]) -> tuple[Array, tuple[int, bool]]:
+    """Return an array broadcast to a shape, the step from row to row with whether there are steps along a row.
 
     Where steps are not all the same, or elements of a row do not follow one another, it is copied.
     """
     if array.size == 1:
-        return array, 0, False
+        return array, (0, False)
     flags = array.flags
     if not flags.aligned:
         array = array.copy()
     elif array.shape == shape and flags.c_contiguous:
-        return array, shape[-1], True
+        return array, (shape[-1], True)
     wide = np.broadcast_to(array, shape)
     *strides, inner = wide.strides
     steps = {stride for stride, size in zip(strides, shape[:-1], strict=True) if size > 1}
     if inner in (0, array.itemsize) and (not any(steps) or (len(steps) == 1 and len(shape) == 2)):
-        return wide, max(steps, default=0) // array.itemsize, inner != 0
-    return np.ascontiguousarray(wide), shape[-1], True
+        return wide, (max(steps, default=0) // array.itemsize, inner != 0)
+    return np.ascontiguousarray(wide), (shape[-1], True)
