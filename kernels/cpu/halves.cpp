@@ -1,7 +1,11 @@
 // float16 and bfloat16 as bits, to float and back: to the nearest, of two equally near ones to the even. NaN keeps what
-// NumPy and ml_dtypes keep of it. No branches, and integers alone but for subnormal numbers, so that loops are of vectors.
+// NumPy and ml_dtypes keep of it. No branches, and integers but for subnormal numbers, so that loops are of vectors.
 
 #include "cpu.h"
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 // CUDA's names of them.
 struct __half {
@@ -45,31 +49,58 @@ template <typename T> __global__ void narrow(T* __restrict__ out_n, const float*
     for (long long i = 0; i < n; ++i) out_n[i] = narrowed<T>(value_n[i]);
 }
 
-// The same of numbers that take part in arithmetic, which makes each NaN a quiet one.
-template <class T> __forceinline__ float operand(T half) { return widened(half); }
-__forceinline__ float operand(float value) { return value; }
-template <class T> __forceinline__ T result(float value) { return narrowed<T>(value); }
-template <class T> __forceinline__ T result(bool value) { return value; }
-#ifdef __AVX512FP16__
-__forceinline__ float operand(__half half) { return (float)bits_as<_Float16>(half.bits); }
-template <> __forceinline__ __half result<__half>(float value) { return {bits_as<unsigned short>((_Float16)value)}; }
-#endif
+// Elements of a block, which stays in the first-level cache.
+constexpr int BLOCK = 512;
 
-// Rows of a result, dense; operands have steps from row to row, and along rows 0 or 1.
+// The conversions of a block that takes part in arithmetic, which makes each NaN a quiet one: so does the instruction.
+template <class T> static void read(float* __restrict__ out_n, const T* half_n, int count) {
+    for (int i = 0; i < count; ++i) out_n[i] = widened(half_n[i]);
+}
+static void read(float* __restrict__ out_n, const float* value_n, int count) {
+    for (int i = 0; i < count; ++i) out_n[i] = value_n[i];
+}
+template <class T> static void write(T* __restrict__ out_n, const float* value_n, int count) {
+    for (int i = 0; i < count; ++i) out_n[i] = narrowed<T>(value_n[i]);
+}
+#ifdef __F16C__
+static void read(float* __restrict__ out_n, const __half* half_n, int count) {
+    int i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(out_n + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(half_n + i))));
+    for (; i < count; ++i) out_n[i] = widened(half_n[i]);
+}
+static void write(__half* __restrict__ out_n, const float* value_n, int count) {
+    int i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i*)(out_n + i), _mm256_cvtps_ph(_mm256_loadu_ps(value_n + i), 0));
+    for (; i < count; ++i) out_n[i] = narrowed<__half>(value_n[i]);
+}
+#endif
+template <class T> static void read(float* out_n, const T* from_n, bool along, int count) {
+    if (along) return read(out_n, from_n, count);
+    float value;
+    read(&value, from_n, 1);
+    for (int i = 0; i < count; ++i) out_n[i] = value;
+}
+
+// Rows of a result, dense; operands have steps from row to row, and along rows 0 or 1. Of two NaN either may stay, as
+// compilers swap operands.
 template <class T, class A, class B, class Of>
 static void combine(T* __restrict__ out_n, const A* a_n, const B* b_n, long long rows, long long width, long long a_row,
                     bool a_along, long long b_row, bool b_along, Of of) {
-    for (long long r = 0; r < rows; ++r, out_n += width, a_n += a_row, b_n += b_row) {
-        const float a = operand(*a_n), b = operand(*b_n);
-        if (a_along && b_along)
-            for (long long i = 0; i < width; ++i) out_n[i] = result<T>(of(operand(a_n[i]), operand(b_n[i])));
-        else if (a_along)
-            for (long long i = 0; i < width; ++i) out_n[i] = result<T>(of(operand(a_n[i]), b));
-        else if (b_along)
-            for (long long i = 0; i < width; ++i) out_n[i] = result<T>(of(a, operand(b_n[i])));
-        else
-            for (long long i = 0; i < width; ++i) out_n[i] = result<T>(of(a, b));
-    }
+    alignas(64) float one_n[BLOCK], two_n[BLOCK];
+    for (long long r = 0; r < rows; ++r, out_n += width, a_n += a_row, b_n += b_row)
+        for (long long start = 0; start < width; start += BLOCK) {
+            const int count = width - start < BLOCK ? width - start : BLOCK;
+            read(one_n, a_n + (a_along ? start : 0), a_along, count);
+            read(two_n, b_n + (b_along ? start : 0), b_along, count);
+            if constexpr (sizeof(T) == 1)
+                for (int i = 0; i < count; ++i) out_n[start + i] = of(one_n[i], two_n[i]);
+            else {
+                for (int i = 0; i < count; ++i) one_n[i] = of(one_n[i], two_n[i]);
+                write(out_n + start, one_n, count);
+            }
+        }
 }
 
 template <typename T, typename A, typename B>
@@ -92,8 +123,8 @@ __global__ void divide(T* out_n, const A* a_n, const B* b_n, long long rows, lon
                        bool a_along, long long b_row, bool b_along) {
     combine(out_n, a_n, b_n, rows, width, a_row, a_along, b_row, b_along, [](float a, float b) { return a / b; });
 }
-// As NumPy chooses of both zeros: of float16 the first, of bfloat16 the second. Either is kept as it is, NaN too. By bits
-// alone, which are ordered as integers are once those behind a sign are turned around.
+// As NumPy chooses of both zeros: of float16 the first, of bfloat16 the second. Either is kept as it is, NaN too. By
+// bits alone, which are ordered as integers are once those behind a sign are turned around.
 template <class T> struct Limits;
 template <> struct Limits<__half> {
     static constexpr short infinity = 0x7C00;
