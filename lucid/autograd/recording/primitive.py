@@ -23,6 +23,7 @@ from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions, with_weak_numbers
+from lucid.cpu.halves import of_halves
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import DeviceError, LucidError
@@ -93,6 +94,7 @@ class Primitive:
         self.sealed = False
         self.plans: dict[tuple[tuple[bool, ...], bool, bool], DerivativePlan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
+        self.of_halves = of_halves(self.cpu)
         self.kernel: Callable[..., Any] | None = None
         self.launch_plans: LaunchPlans = {}
         self.policy = POLICIES.get(self.name)
@@ -300,7 +302,7 @@ class Primitive:
         launched = None
         if kind is np.ndarray:
             try:
-                out = state.quiet(self.cpu, *arrays, **settings)
+                out = state.quiet(self.cpu if first.itemsize != 2 else self.of_halves, *arrays, **settings)
             except LucidError:
                 raise
             except (ValueError, MemoryError) as error:

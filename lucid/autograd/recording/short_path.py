@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 # Promotion leaves them as they are, beside a Python number too, and no op that has a short path refuses them.
-F32, F64, F16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
+F32, F64, F16, BF16 = map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16))
 asarray = np.asarray
 
 # The class of tensors, as `register` has set it: a global costs half of what an attribute of `registered` does.
@@ -59,17 +59,17 @@ class Arrays(NamedTuple):
     ----------
     kind : type
         Their class.
-    half : numpy.dtype
-        A dtype that it takes beside float32, float64 and float16, or one of these.
     function : callable
         Computes on them; it raises TypeError for what is to be left to `general`.
+    of_halves : callable
+        The same on those of half types.
     stream : callable or None
         Gives the stream on which a CUDA device was asked to compute.
     """
 
     kind: type
-    half: np.dtype[Any]
     function: Callable[..., Any]
+    of_halves: Callable[..., Any]
     stream: Callable[[], Any] | None
 
 
@@ -85,11 +85,11 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             on_cuda = _unary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(x)
 
-    return _unary(primitive, others, Arrays(np.ndarray, F16, primitive.cpu, None))
+    return _unary(primitive, others, Arrays(np.ndarray, primitive.cpu, primitive.of_halves, None))
 
 
 def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any], Any]:
-    ndarray, half, function, current_stream = arrays
+    ndarray, plain, of_halves, current_stream = arrays
     cuda = current_stream is not None
     default = gpu.default_stream().ptr if cuda else None
     policy = primitive.policy
@@ -109,10 +109,11 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
                 (x,) = cast_operands(primitive.name, policy, (x,))
         array = x.array
         dtype = array.dtype
-        if type(array) is not ndarray or (
-            dtype is not F32 and dtype is not F64 and dtype is not F16 and dtype is not half
-        ):
-            return general(x)
+        function = plain
+        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
+            if type(array) is not ndarray or (dtype is not F16 and dtype is not BF16):
+                return general(x)
+            function = of_halves
         state = thread.state
         edge = x.edge if x.origin is None or not differentiable else live_edge(x)
         recording = edge is not None and differentiable
@@ -177,7 +178,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
                 on_cuda = _binary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(a, b)
 
-    return _binary(primitive, others, Arrays(np.ndarray, F16, primitive.cpu, None))
+    return _binary(primitive, others, Arrays(np.ndarray, primitive.cpu, primitive.of_halves, None))
 
 
 def by_plan(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, Any], Any] | None:
@@ -194,7 +195,7 @@ def by_plan(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any,
 
 
 def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any, Any], Any]:
-    ndarray, half, function, current_stream = arrays
+    ndarray, plain, of_halves, current_stream = arrays
     cuda = current_stream is not None
     default = gpu.default_stream().ptr if cuda else None
     name = primitive.name
@@ -229,12 +230,11 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             return general(a, b)
         if only is None:
             dtype = x.dtype
-            if (
-                y.dtype is not dtype
-                or type(x) is not ndarray
-                or (dtype is not F32 and dtype is not F64 and dtype is not F16 and dtype is not half)
-            ):
-                return general(a, b)
+            function = plain
+            if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F32 and dtype is not F64):
+                if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F16 and dtype is not BF16):
+                    return general(a, b)
+                function = of_halves
             try:
                 out = function(x, y)
             except LucidError:
@@ -262,13 +262,13 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             array, number = (x, b) if only is a else (y, a)
             dtype = array.dtype
             if type(array) is not ndarray or (
-                dtype is not F32 and dtype is not F64 and (not cuda or (dtype is not F16 and dtype is not half))
+                dtype is not F32 and dtype is not F64 and (not cuda or (dtype is not F16 and dtype is not BF16))
             ):
                 return general(a, b)
             if type(number) is not float and type(number) is not int:
                 return general(a, b)
             try:
-                out = thread.state.quiet(function, x, y)
+                out = thread.state.quiet(plain, x, y)
             except (TypeError, MemoryError):
                 return general(a, b)
             first = only.edge if only.origin is None or not differentiable else live_edge(only)
@@ -351,8 +351,8 @@ def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
             raise TypeError
         return out
 
-    half = np.dtype(ml_dtypes.bfloat16)
-    return Arrays(ndarray, half, straight or function, gpu.cupy().cuda.get_current_stream)
+    run = straight or function
+    return Arrays(ndarray, run, run, gpu.cupy().cuda.get_current_stream)
 
 
 def form(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.base.memory import LINE, c_copy
+from lucid.cpu.halves import convert, converted
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays
     if xp is not np or model.size <= BLOCK:
         made = [xp.empty(model.shape, work) for _ in range(scratch + 1)]
         kernel(xp, made[0], *[_in(work, a) for a in arrays], *made[1:], **settings)
-        return made[0] if work is dtype else made[0].astype(dtype)
+        return made[0] if work is dtype else converted(made[0], dtype)
     width = min(a.size for a in arrays)
     step = BLOCK if width == model.size else max(BLOCK // width, 1) * width
     flat = [_flat(a) if a.size == model.size else _in(work, np.tile(a, step // width)) for a in arrays]
@@ -78,7 +79,7 @@ def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays
             kernel(np, target[here], *blocks, *spare, **settings)
         else:
             kernel(np, spare[-1], *blocks, *spare[:-1], **settings)
-            target[here] = spare[-1]
+            convert(target[here], spare[-1])
     return out
 
 
@@ -101,11 +102,11 @@ def rounded_once(function: Callable[..., Array], xp: ModuleType, *operands: Any,
     if dtype.itemsize != 2 or dtype.kind not in "fV":
         return function(xp, *operands, **settings)
     wide = [_in(np.float32, a) if hasattr(a, "dtype") else a for a in operands]
-    return function(xp, *wide, **settings).astype(dtype)
+    return converted(function(xp, *wide, **settings), dtype)
 
 
 def _in(work: Any, array: Array) -> Array:
-    return array if array.dtype == work or array.dtype.kind == "b" else array.astype(work)
+    return array if array.dtype == work or array.dtype.kind == "b" else converted(array, work)
 
 
 def _flat(array: Array) -> Array:

@@ -18,6 +18,7 @@ from lucid.base.dtype import as_dtype, bfloat16, dtype_of, float16, get_default_
 from lucid.base.dtype import dtype as dtype_class
 from lucid.base.foreign.reading import NUMPY
 from lucid.base.functions import cupy_functions
+from lucid.cpu.halves import by_loop
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError
@@ -36,7 +37,8 @@ class OperandTypeError(ArgumentError, DtypeError):
 @primitive
 def cast(xp: ModuleType, x: Array, *, dtype: Any) -> Array:
     """Return `x` in another dtype."""
-    return astype(x, dtype, copy=True)
+    out = by_loop(x, dtype) if xp is np else None
+    return astype(x, dtype, copy=True) if out is None else out
 
 
 @cast.cuda
