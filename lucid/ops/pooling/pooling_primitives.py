@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.cpu import images as compiled
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
@@ -106,6 +107,8 @@ def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array
 
     A window with a NaN gives NaN, and the position of its last one.
     """
+    if xp is np and (pooled := compiled.max_pool(x, axes, tap_dtype(axes))) is not None:
+        return pooled
     shape = (*x.shape[: -len(axes)], *window_count(axes))
     rest = numbered_taps(axes)
     if any(axis.before for axis in axes):
@@ -157,6 +160,8 @@ def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]
 @primitive
 def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
+    if xp is np and (moved := compiled.max_pool_grad(g, which, axes)) is not None:
+        return moved
     result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
     for number, windows, elements in numbered_taps(axes):
         result[elements] += xp.where(which[windows] == number, g[windows], g.dtype.type(0))
@@ -184,6 +189,8 @@ adjoint(max_pool_grad, "max_pool_select")
 @primitive
 def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return for each window the element at the position that `which` names."""
+    if xp is np and (moved := compiled.max_pool_select(x, which, axes)) is not None:
+        return moved
     result = xp.zeros(which.shape, x.dtype)
     for number, windows, elements in numbered_taps(axes):
         xp.copyto(result[windows], x[elements], where=which[windows] == number)
@@ -244,6 +251,8 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
     if are_large_tiles(axes):
         tiles = x.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
         total = sum_of(xp, tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
+    elif xp is np and (sums := compiled.sum_pool(x.astype(dtype, copy=False), axes, ROWS_AT_ONCE)) is not None:
+        total = sums
     else:
         total = xp.zeros((*lead, *window_count(axes)), dtype)
         every = taps(axes)
@@ -281,6 +290,8 @@ def avg_pool_grad(xp: ModuleType, g: Array, *, axes: tuple[Axis, ...], divisor: 
     """Return an array of the pooled shape: each element of `g`, divided, added to each element of its window."""
     dtype = accumulation_dtype(g.dtype)
     share = divided(xp, g.astype(dtype), axes, divisor, padded=padded)
+    if xp is np and not are_large_tiles(axes) and (spread := compiled.spread(share, axes)) is not None:
+        return spread.astype(g.dtype, copy=False)
     lead = g.shape[: -len(axes)]
     result = xp.zeros((*lead, *[axis.size for axis in axes]), dtype)
     if are_large_tiles(axes):

@@ -1,0 +1,130 @@
+"""Pooling and columns of windows by ``kernels/cpu/images.cpp``, bit for bit what NumPy makes of float32 and float64.
+
+Each function returns None where NumPy is to do it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.cpu.functions import Function, address
+from lucid.cuda.launch.windows import images, packed
+
+if TYPE_CHECKING:
+    from lucid.base.arrays import Array, Ints
+    from lucid.cpu.functions import Call
+
+    # the windows along each dimension: `lucid.ops.layers.windows.Axis`
+    Axes = tuple[Any, ...]
+
+FLOATS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_NUMBERS = {np.dtype(np.uint8): "unsigned char", np.dtype(np.uint16): "unsigned short"}
+_EACH = [(name,) for name in FLOATS.values()]
+_TYPED = [(name, number) for name in FLOATS.values() for number in _NUMBERS.values()]
+
+_MAX_POOL = Function("images.cpp", "max_pool", _TYPED)
+_MAX_POOL_GRAD = Function("images.cpp", "max_pool_grad", _TYPED)
+_MAX_POOL_SELECT = Function("images.cpp", "max_pool_select", _TYPED)
+_SUM_POOL = Function("images.cpp", "sum_pool", _EACH)
+_SPREAD = Function("images.cpp", "spread", _EACH)
+_IM2COL = Function("images.cpp", "im2col", _EACH)
+
+
+@lru_cache(1024)
+def windows_of(axes: Axes) -> tuple[Array, int]:
+    """Return windows along one or two dimensions as an array of C's, and its address."""
+    array = np.array(packed(axes), np.int64)
+    return array, address(array)
+
+
+def planes_of(x: Array, count: int) -> tuple[int, ...] | None:
+    """Return images, channels, and the steps along these and both dimensions; None if C does not take such an array."""
+    read = images(x, count) if x.dtype in FLOATS and x.flags.aligned else None
+    return None if read is None else (*read.shape[:2], *read.steps)
+
+
+def _by_number(function: Function, x: Array, which_dtype: Any, work: int) -> Call | None:
+    number = _NUMBERS.get(which_dtype)
+    return None if number is None else function(work, FLOATS[x.dtype], number)
+
+
+def max_pool(x: Array, axes: Axes, which_dtype: Any) -> tuple[Array, Array] | None:
+    """Return the largest element of each window, and the number of its first position."""
+    planes = planes_of(x, len(axes))
+    if planes is None or (run := _by_number(_MAX_POOL, x, which_dtype, x.size)) is None:
+        return None
+    shape = *x.shape[: -len(axes)], *[axis.out for axis in axes]
+    values, which = np.empty(shape, x.dtype), np.empty(shape, which_dtype)
+    _, windows = windows_of(axes)
+    run(address(x), address(values), address(which), *planes, windows)
+    return values, which
+
+
+def max_pool_grad(g: Array, which: Array, axes: Axes) -> Array | None:
+    """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
+    return _moved(_MAX_POOL_GRAD, g, which, axes, tuple([axis.size for axis in axes]))
+
+
+def max_pool_select(x: Array, which: Array, axes: Axes) -> Array | None:
+    """Return for each window the element at the position that `which` names."""
+    return _moved(_MAX_POOL_SELECT, x, which, axes, tuple([axis.out for axis in axes]))
+
+
+def _moved(function: Function, x: Array, which: Array, axes: Axes, size: Ints) -> Array | None:
+    planes = planes_of(x, len(axes))
+    if planes is None or not which.flags.c_contiguous or (run := _by_number(function, x, which.dtype, x.size)) is None:
+        return None
+    out = np.empty((*x.shape[: -len(axes)], *size), x.dtype)
+    _, windows = windows_of(axes)
+    run(address(x), address(which), address(out), *planes, windows)
+    return out
+
+
+def sum_pool(x: Array, axes: Axes, most: int) -> Array | None:
+    """Return the sum of each window, of more than `most` positions in groups of as many."""
+    planes = planes_of(x, len(axes))
+    if planes is None or (run := _SUM_POOL(x.size, FLOATS[x.dtype])) is None:
+        return None
+    total = np.empty((*x.shape[: -len(axes)], *[axis.out for axis in axes]), x.dtype)
+    _, windows = windows_of(axes)
+    run(address(x), address(total), *planes, windows, most)
+    return total
+
+
+def spread(g: Array, axes: Axes) -> Array | None:
+    """Return an array of the pooled shape: each element of `g` added to each element of its window."""
+    planes = planes_of(g, len(axes))
+    if planes is None or (run := _SPREAD(g.size, FLOATS[g.dtype])) is None:
+        return None
+    result = np.empty((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
+    _, windows = windows_of(axes)
+    run(address(g), address(result), *planes[:4], 0, *planes[4:], windows)
+    return result
+
+
+def im2col(x: Array, axes: Axes, out: Array) -> bool:
+    """Write columns of images into an array of shape (products, channels, *kernel, images, *windows); whether C does."""
+    planes = planes_of(x, len(axes)) if x.dtype == out.dtype else None
+    if planes is None or (run := _IM2COL(out.size, FLOATS[x.dtype])) is None:
+        return False
+    _, windows = windows_of(axes)
+    products = out.shape[0]
+    run(address(x), address(out), products, planes[0] // products, *planes[1:], windows)
+    return True
+
+
+def col2im(columns: Array, axes: Axes, out: Array) -> bool:
+    """Add columns, of shape (channels, *kernel, images, *windows), up in images, whatever is in `out`; whether C does."""
+    if len(axes) > 2 or (run := _SPREAD(columns.size, FLOATS.get(columns.dtype, ""))) is None:
+        return False
+    count, channels = out.shape[:2]
+    area = math.prod([axis.out for axis in axes])
+    step_k = count * area
+    step_c = step_k * math.prod([axis.kernel for axis in axes])
+    _, windows = windows_of(axes)
+    run(address(columns), address(out), count, channels, area, step_c, step_k, axes[-1].out, 1, windows)
+    return True
