@@ -3,19 +3,9 @@
 // Positions of a window are taken in their order, each for all windows of a row. `axis_d` are the windows along rows and
 // columns; steps are in elements.
 
-#include <vector>
-
 #include "windows.h"
 
 namespace lucid {
-
-// An integer as wide as a number, so that both fill vectors alike.
-template <typename T> struct WideOf {
-    typedef int type;
-};
-template <> struct WideOf<double> {
-    typedef long long type;
-};
 
 // Calls row(values, y) for each row of windows of each plane, in order.
 template <typename T, typename Row>
@@ -25,67 +15,78 @@ static void each_row(const T* x, Int images, Int channels, Int step_n, Int step_
             for (Int y = 0; y < rows; ++y) row(x + n * step_n + c * step_c, y);
 }
 
+template <int STEP, typename T>
+static void add_row(T* __restrict__ sum_n, const T* __restrict__ row, Int step, Int count) {
+    for (Int i = 0; i < count; ++i) sum_n[i] += row[times<STEP>(i, step)];
+}
+
+template <int STEP, typename T>
+static void add_to_row(T* __restrict__ target, Int step, const T* __restrict__ row, Int count) {
+    for (Int i = 0; i < count; ++i) target[times<STEP>(i, step)] += row[i];
+}
+
+// Writes the first elements of a vector; more if there is room, which later rows overwrite.
+template <typename T, typename Vector> __forceinline__ void store(T* target, const Vector& value, Int count, Int room) {
+    std::memcpy(target, &value, room * (Int)sizeof(T) >= (Int)sizeof(Vector) ? sizeof(Vector) : sizeof(T) * count);
+}
+
 // The largest element of each window and the number of its first position; of windows with a NaN that of the last one.
 template <typename T, typename N>
 __global__ void max_pool(const T* x, T* value_n, N* which_n, long long images, long long channels, long long step_n,
                          long long step_c, long long step_y, long long step_x, const Axis* axis_d) {
     typedef typename WideOf<T>::type Wide;
+    typedef N Numbers __attribute__((vector_size(sizeof(N) * VectorOf<T>::LANES)));
+    constexpr Int LANES = VectorOf<T>::LANES;
     const Axis v = axis_d[0], h = axis_d[1];
-    std::vector<T> best_x(h.out);
-    std::vector<Wide> number_x(h.out), first_x(h.out);
+    const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
+    Rows<T> rows(axis_d, 1, (T)-INFINITY);
+    std::vector<Wide> first_x((h.out + LANES - 1) / LANES * LANES);
     for (Int i = 0; i < h.out; ++i) first_x[i] = (Wide)h.first_position(i);
+    Int room = images * channels * v.out * h.out;
     each_row(x, images, channels, step_n, step_c, v.out, [&](const T* plane, Int y) {
-        T* __restrict__ best = best_x.data();
-        Wide* __restrict__ number = number_x.data();
-        const Int begin = y * v.stride - v.before, first = v.first_position(y);
-        for (Int i = 0; i < h.out; ++i) {
-            best[i] = (T)-INFINITY;
-            number[i] = (Wide)(first * h.kernel) + first_x[i];
-        }
-        for (Int p = first; p < v.kernel; ++p) {
-            const Int above = begin + p * v.dilation;
-            if (above >= v.size) break;
-            for (Int q = 0; q < h.kernel; ++q) {
-                const Int offset = h.offset(q), from = h.first(offset), to = h.end(offset);
-                const T* __restrict__ row = plane + above * step_y + offset * step_x;
-                const Wide tap = (Wide)(p * h.kernel + q);
-                with_step(h.stride * step_x, [&](auto at) {
-                    for (Int i = from; i < to; ++i) {
-                        const T value = row[at(i)], old = best[i];
-                        const bool taken = (value > old) | (value != value);
-                        best[i] = taken ? value : old;
-                        number[i] = taken ? tap : number[i];
-                    }
-                });
+        if (y == 0) rows.read(0, plane, step_y, step_x);
+        const Wide first = (Wide)(v.first_position(y) * h.kernel);
+        for (Int i = 0; i < h.out; i += LANES) {
+            typename VectorOf<T>::type best = (T)-INFINITY - typename VectorOf<T>::type{};
+            typename VectorOf<T>::wide number;
+            std::memcpy(&number, first_x.data() + i, 64);
+            number += first;
+            for (const Tap& down : down_p) {
+                if (y < down.first || y >= down.end) continue;
+                const T* row = rows.row(0, y * v.stride + down.offset) + i;
+                for (const Tap& along : along_q) {
+                    const auto value = load(row + rows.start_q[along.position]);
+                    const auto taken = (value > best) | (value != value);
+                    best = taken ? value : best;
+                    number = taken ? (Wide)(down.position * h.kernel + along.position) - typename VectorOf<T>::wide{} : number;
+                }
             }
+            const Int count = std::min(LANES, h.out - i);
+            store(value_n, best, count, room);
+            store(which_n, __builtin_convertvector(number, Numbers), count, room);
+            value_n += count;
+            which_n += count;
+            room -= count;
         }
-        for (Int i = 0; i < h.out; ++i) value_n[i] = best[i];
-        for (Int i = 0; i < h.out; ++i) which_n[i] = (N)number[i];
-        value_n += h.out;
-        which_n += h.out;
     });
 }
 
-// Calls visit(window, element) with the offsets in their planes of each window of a plane, in the order of ranges, and of
-// the element at the position that `which_n` names, if it is one.
-template <typename N> struct Chosen {
+// Calls visit with the offset of the element at the position of a window that a number names, if it is one of the plane.
+struct Chosen {
     const Axis v, h;
     const Int step_y, step_x;
     std::vector<Int> down_k, along_k;
 
     Chosen(const Axis* axis_d, Int step_y, Int step_x) : v(axis_d[0]), h(axis_d[1]), step_y(step_y), step_x(step_x) {
-        for (Int p = 0; p < v.kernel; ++p)
-            for (Int q = 0; q < h.kernel; ++q) {
-                down_k.push_back(v.offset(p));
-                along_k.push_back(h.offset(q));
-            }
+        for (Int k = 0; k < v.kernel * h.kernel; ++k) {
+            down_k.push_back(k / h.kernel * v.dilation - v.before);
+            along_k.push_back(k % h.kernel * h.dilation - h.before);
+        }
     }
-    template <typename Visit> void operator()(const N* which_n, Int window, Int y, Int x, Visit visit) const {
-        const Int number = (Int)which_n[window];
-        if (number >= (Int)down_k.size()) return;
+    template <typename Visit> void operator()(size_t number, Int y, Int x, Visit visit) const {
+        if (number >= down_k.size()) return;
         const Int row = y * v.stride + down_k[number], column = x * h.stride + along_k[number];
-        if ((unsigned long long)row < (unsigned long long)v.size && (unsigned long long)column < (unsigned long long)h.size)
-            visit(row * step_y + column * step_x);
+        if ((size_t)row < (size_t)v.size && (size_t)column < (size_t)h.size) visit(row * step_y + column * step_x);
     }
 };
 
@@ -96,17 +97,15 @@ __global__ void max_pool_grad(const T* g, const N* which_n, T* dx, long long ima
                               long long step_n, long long step_c, long long step_y, long long step_x,
                               const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
-    const Chosen<N> chosen(axis_d, h.size, 1);
-    for (Int n = 0; n < images; ++n)
-        for (Int c = 0; c < channels; ++c) {
-            const T* plane = g + n * step_n + c * step_c;
-            std::memset(dx, 0, sizeof(T) * v.size * h.size);
-            for (Int y = v.out - 1; y >= 0; --y)
-                for (Int x = h.out - 1; x >= 0; --x)
-                    chosen(which_n, y * h.out + x, y, x, [&](Int at) { dx[at] += plane[y * step_y + x * step_x]; });
-            dx += v.size * h.size;
-            which_n += v.out * h.out;
-        }
+    const Chosen chosen(axis_d, h.size, 1);
+    each_row(g, images, channels, step_n, step_c, 1, [&](const T* plane, Int) {
+        std::memset(dx, 0, sizeof(T) * v.size * h.size);
+        for (Int y = v.out - 1; y >= 0; --y)
+            for (Int i = h.out - 1; i >= 0; --i)
+                chosen(which_n[y * h.out + i], y, i, [&](Int at) { dx[at] += plane[y * step_y + i * step_x]; });
+        dx += v.size * h.size;
+        which_n += v.out * h.out;
+    });
 }
 
 // For each window the element at the position that `which_n` names.
@@ -114,15 +113,15 @@ template <typename T, typename N>
 __global__ void max_pool_select(const T* x, const N* which_n, T* value_n, long long images, long long channels,
                                 long long step_n, long long step_c, long long step_y, long long step_x,
                                 const Axis* axis_d) {
-    const Axis h = axis_d[1];
-    const Chosen<N> chosen(axis_d, step_y, step_x);
+    const Int count = axis_d[1].out;
+    const Chosen chosen(axis_d, step_y, step_x);
     each_row(x, images, channels, step_n, step_c, axis_d[0].out, [&](const T* plane, Int y) {
-        for (Int i = 0; i < h.out; ++i) {
+        for (Int i = 0; i < count; ++i) {
             value_n[i] = 0;
-            chosen(which_n, i, y, i, [&](Int at) { value_n[i] = plane[at]; });
+            chosen(which_n[i], y, i, [&](Int at) { value_n[i] = plane[at]; });
         }
-        value_n += h.out;
-        which_n += h.out;
+        value_n += count;
+        which_n += count;
     });
 }
 
@@ -130,39 +129,36 @@ __global__ void max_pool_select(const T* x, const N* which_n, T* value_n, long l
 template <typename T>
 __global__ void sum_pool(const T* x, T* total_n, long long images, long long channels, long long step_n,
                          long long step_c, long long step_y, long long step_x, const Axis* axis_d, long long most) {
+    typedef typename VectorOf<T>::type Vector;
+    constexpr Int LANES = VectorOf<T>::LANES;
     const Axis v = axis_d[0], h = axis_d[1];
-    const bool large = v.kernel * h.kernel > most;
-    std::vector<T> part_x(large ? h.out : 0);
-    // positions without an element in any window are in no group
-    std::vector<Int> down_p, along_q;
-    for (Int p = 0; p < v.kernel; ++p)
-        if (v.first(v.offset(p)) < v.end(v.offset(p))) down_p.push_back(v.offset(p));
-    for (Int q = 0; q < h.kernel; ++q)
-        if (h.first(h.offset(q)) < h.end(h.offset(q))) along_q.push_back(h.offset(q));
+    const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
+    Rows<T> rows(axis_d, 1, 0);
+    if (v.kernel * h.kernel <= most) most = v.kernel * h.kernel;
+    Int room = images * channels * v.out * h.out;
     each_row(x, images, channels, step_n, step_c, v.out, [&](const T* plane, Int y) {
-        T* __restrict__ sum = large ? part_x.data() : total_n;
-        const auto flush = [&] {
-            for (Int i = 0; i < h.out; ++i) total_n[i] += sum[i];
-            for (Int i = 0; i < h.out; ++i) sum[i] = 0;
-        };
-        for (Int i = 0; i < h.out; ++i) total_n[i] = sum[i] = 0;
-        Int taken = 0;
-        for (const Int down : down_p) {
-            const Int above = y * v.stride + down;
-            const bool inside = above >= 0 && above < v.size;
-            for (const Int offset : along_q) {
-                if (large && taken && taken % most == 0) flush();
-                ++taken;
-                if (!inside) continue;
-                const T* __restrict__ row = plane + above * step_y + offset * step_x;
-                const Int from = h.first(offset), to = h.end(offset);
-                with_step(h.stride * step_x, [&](auto at) {
-                    for (Int i = from; i < to; ++i) sum[i] += row[at(i)];
-                });
+        if (y == 0) rows.read(0, plane, step_y, step_x);
+        for (Int i = 0; i < h.out; i += LANES) {
+            Vector total{}, part{};
+            Int left = most;
+            for (const Tap& down : down_p) {
+                const bool inside = y >= down.first && y < down.end;
+                const T* row = rows.row(0, inside ? y * v.stride + down.offset : 0) + i;
+                for (const Tap& along : along_q) {
+                    if (inside) part += load(row + rows.start_q[along.position]);
+                    if (--left == 0) {
+                        total += part;
+                        part = Vector{};
+                        left = most;
+                    }
+                }
             }
+            total += part;
+            const Int count = std::min(LANES, h.out - i);
+            store(total_n, total, count, room);
+            total_n += count;
+            room -= count;
         }
-        if (large) flush();
-        total_n += h.out;
     });
 }
 
@@ -171,54 +167,49 @@ template <typename T>
 __global__ void spread(const T* g, T* dx, long long images, long long channels, long long step_n, long long step_c,
                        long long step_k, long long step_y, long long step_x, const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
+    const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
     each_row(g, images, channels, step_n, step_c, 1, [&](const T* plane, Int) {
         std::memset(dx, 0, sizeof(T) * v.size * h.size);
-        for (Int p = 0; p < v.kernel; ++p)
-            for (Int q = 0; q < h.kernel; ++q) {
-                const Int down = v.offset(p), offset = h.offset(q), from = h.first(offset), to = h.end(offset);
-                const T* tap = plane + (p * h.kernel + q) * step_k;
-                for (Int y = v.first(down); y < v.end(down); ++y) {
-                    const T* __restrict__ row = tap + y * step_y;
-                    T* __restrict__ target = dx + (y * v.stride + down) * h.size + offset;
-                    with_step(step_x, [&](auto at) {
-                        with_step(h.stride, [&](auto to_at) {
-                            for (Int i = from; i < to; ++i) target[to_at(i)] += row[at(i)];
-                        });
-                    });
+        for (const Tap& down : down_p)
+            for (const Tap& along : along_q) {
+                const T* tap = plane + (down.position * h.kernel + along.position) * step_k + along.first * step_x;
+                T* corner = dx + down.offset * h.size + along.offset + along.first * h.stride;
+                const Int count = along.end - along.first;
+                for (Int y = down.first; y < down.end; ++y) {
+                    const T* row = tap + y * step_y;
+                    T* target = corner + y * v.stride * h.size;
+                    if (h.stride == 1)
+                        LUCID_WITH_STEP(step_x, add_row, target, row, step_x, count);
+                    else if (step_x == 1)
+                        LUCID_WITH_STEP(h.stride, add_to_row, target, h.stride, row, count);
+                    else
+                        for (Int i = 0; i < count; ++i) target[i * h.stride] += row[i * step_x];
                 }
             }
         dx += v.size * h.size;
     });
 }
 
-// The columns of windows, (products, channels, positions, images, windows), with zeros of the padding.
+// The columns of windows, (products, channels, positions, images, windows). What lies in the padding is not written.
 template <typename T>
-__global__ void im2col(const T* x, T* column_n, long long products, long long images, long long channels, long long step_n,
-                       long long step_c, long long step_y, long long step_x, const Axis* axis_d) {
+__global__ void im2col(const T* x, T* column_n, long long products, long long images, long long channels,
+                       long long step_n, long long step_c, long long step_y, long long step_x, const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
+    const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
+    const Int area = v.out * h.out, step = h.stride * step_x;
     for (Int block = 0; block < products; ++block, x += images * step_n)
-        for (Int c = 0; c < channels; ++c)
-            for (Int p = 0; p < v.kernel; ++p)
-                for (Int q = 0; q < h.kernel; ++q) {
-                    const Int down = v.offset(p), top = v.first(down), bottom = v.end(down);
-                    const Int offset = h.offset(q), left = h.first(offset), right = h.end(offset);
-                    const Int from = left < h.out ? left : h.out, to = right > from ? right : from;
-                    for (Int n = 0; n < images; ++n)
-                        for (Int y = 0; y < v.out; ++y, column_n += h.out) {
-                            T* __restrict__ target = column_n;
-                            if (y < top || y >= bottom) {
-                                for (Int i = 0; i < h.out; ++i) target[i] = 0;
-                                continue;
-                            }
-                            const T* __restrict__ row =
-                                x + n * step_n + c * step_c + (y * v.stride + down) * step_y + offset * step_x;
-                            for (Int i = 0; i < from; ++i) target[i] = 0;
-                            with_step(h.stride * step_x, [&](auto at) {
-                                for (Int i = from; i < to; ++i) target[i] = row[at(i)];
-                            });
-                            for (Int i = to; i < h.out; ++i) target[i] = 0;
-                        }
-                }
+        for (Int c = 0; c < channels; ++c, column_n += v.kernel * h.kernel * images * area)
+            for (const Tap& down : down_p)
+                for (const Tap& along : along_q)
+                    for (Int n = 0; n < images; ++n) {
+                        const Int number = down.position * h.kernel + along.position;
+                        T* target = column_n + (number * images + n) * area + along.first;
+                        const T* plane = x + n * step_n + c * step_c + down.offset * step_y + along.offset * step_x;
+                        for (Int y = down.first; y < down.end; ++y)
+                            LUCID_WITH_STEP(step, copy_row, target + y * h.out,
+                                            plane + y * v.stride * step_y + along.first * step, step,
+                                            along.end - along.first);
+                    }
 }
 
 }  // namespace lucid

@@ -3,6 +3,9 @@
 #ifndef LUCID_CPU_WINDOWS_H
 #define LUCID_CPU_WINDOWS_H
 
+#include <algorithm>
+#include <vector>
+
 #include "cpu.h"
 
 namespace lucid {
@@ -13,15 +16,6 @@ typedef long long Int;
 struct Axis {
     Int size, out, kernel, stride, before, dilation;
 
-    // The element at a position of the first window.
-    Int offset(Int position) const { return position * dilation - before; }
-    // The first window with an element at an offset, and the first behind the last of them.
-    Int first(Int offset) const { return offset >= 0 ? 0 : (-offset + stride - 1) / stride; }
-    Int end(Int offset) const {
-        if (size <= offset) return 0;
-        const Int past = (size - 1 - offset) / stride + 1;
-        return past < out ? past : out;
-    }
     // The first position of a window that is not in the padding before the first element.
     Int first_position(Int window) const {
         const Int begin = window * stride - before;
@@ -29,15 +23,98 @@ struct Axis {
     }
 };
 
-// Calls run(at) with the function that multiplies by a step: 1 and 2 are constants there, by which loops become vectors.
-template <typename Run> __forceinline__ void with_step(Int step, Run run) {
-    if (step == 1)
-        run([](Int i) { return i; });
-    else if (step == 2)
-        run([](Int i) { return 2 * i; });
-    else
-        run([=](Int i) { return step * i; });
+// A position of windows along one dimension: the windows that have an element there, and the element of window 0.
+struct Tap {
+    Int position, first, end, offset;
+};
+
+// The positions that have an element in any window.
+inline std::vector<Tap> taps_along(const Axis& axis) {
+    std::vector<Tap> tap_k;
+    for (Int position = 0; position < axis.kernel; ++position) {
+        const Int offset = position * axis.dilation - axis.before;
+        if (offset >= axis.size) break;
+        const Int first = offset >= 0 ? 0 : (-offset + axis.stride - 1) / axis.stride;
+        const Int past = (axis.size - 1 - offset) / axis.stride + 1, end = past < axis.out ? past : axis.out;
+        if (first < end) tap_k.push_back({position, first, end, offset});
+    }
+    return tap_k;
 }
+
+// Multiplies by a step: 1 and 2 are constants, by which loops become vectors; -1 is any other.
+template <int STEP> __forceinline__ Int times(Int i, Int step) { return STEP > 0 ? STEP * i : step * i; }
+
+// A function whose template has the step as such a constant.
+#define LUCID_WITH_STEP(step, function, ...) \
+    ((step) == 1 ? function<1>(__VA_ARGS__) : (step) == 2 ? function<2>(__VA_ARGS__) : function<-1>(__VA_ARGS__))
+
+template <int STEP, typename T>
+void copy_row(T* __restrict__ target, const T* __restrict__ row, Int step, Int count) {
+    if (STEP == 1)
+        std::memcpy(target, row, sizeof(T) * count);
+    else
+        for (Int i = 0; i < count; ++i) target[i] = row[times<STEP>(i, step)];
+}
+
+// An integer as wide as a number, and vectors of both.
+template <typename T> struct WideOf {
+    typedef int type;
+};
+template <> struct WideOf<double> {
+    typedef long long type;
+};
+template <typename T> struct VectorOf {
+    static constexpr Int LANES = 64 / sizeof(T);
+    typedef T type __attribute__((vector_size(64)));
+    typedef typename WideOf<T>::type wide __attribute__((vector_size(64)));
+};
+template <typename T> __forceinline__ typename VectorOf<T>::type load(const T* x) {
+    typename VectorOf<T>::type value;
+    std::memcpy(&value, x, 64);
+    return value;
+}
+
+// Planes of an image with their columns padded, and apart by their remainders of the stride: one position of neighbouring
+// windows are neighbours, and all vectors of windows are whole.
+template <typename T> struct Rows {
+    // Elements of a row of a plane, from `first` on with steps of the stride, and where in a row here they go.
+    struct Part {
+        Int remainder, first, start, count;
+    };
+    const Axis v, h;
+    Int width;                 // elements of a row
+    std::vector<Int> start_q;  // where in a row the elements at a position begin
+    std::vector<Part> part_r;
+    std::vector<T> element_n;
+
+    Rows(const Axis* axis_d, Int channels, T padding) : v(axis_d[0]), h(axis_d[1]), width(0) {
+        const Int lanes = VectorOf<T>::LANES;
+        const Int each = (h.out + lanes - 1) / lanes * lanes + (h.kernel - 1) * h.dilation / h.stride;
+        for (Int q = 0; q < h.kernel; ++q) {
+            const Int remainder = q * h.dilation % h.stride;
+            const auto same = [=](const Part& part) { return part.remainder == remainder; };
+            const auto known = std::find_if(part_r.begin(), part_r.end(), same);
+            start_q.push_back((known - part_r.begin()) * each + q * h.dilation / h.stride);
+            if (known != part_r.end()) continue;
+            const Int before = h.before > remainder ? (h.before - remainder + h.stride - 1) / h.stride : 0;
+            const Int first = before * h.stride + remainder - h.before;
+            const Int count = first < h.size ? (h.size - first + h.stride - 1) / h.stride : 0;
+            part_r.push_back({remainder, first, width + before, std::min(count, each - before)});
+            width += each;
+        }
+        element_n.assign(channels * v.size * width, padding);
+    }
+    T* row(Int channel, Int y) { return element_n.data() + (channel * v.size + y) * width; }
+
+    // Reads a plane in; what is padding stays as it is.
+    void read(Int channel, const T* plane, Int step_y, Int step_x) {
+        const Int step = h.stride * step_x;
+        for (const Part& part : part_r)
+            for (Int y = 0; y < v.size && part.count > 0; ++y)
+                LUCID_WITH_STEP(step, copy_row, row(channel, y) + part.start, plane + y * step_y + part.first * step_x,
+                                step, part.count);
+    }
+};
 
 }  // namespace lucid
 
