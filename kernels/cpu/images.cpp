@@ -40,7 +40,7 @@ __global__ void max_pool(const T* x, T* value_n, N* which_n, long long images, l
     const Axis v = axis_d[0], h = axis_d[1];
     const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
     Rows<T> rows(axis_d, 1, (T)-INFINITY);
-    std::vector<Wide> first_x((h.out + LANES - 1) / LANES * LANES);
+    std::vector<Wide> first_x(rounded_up(h.out, LANES));
     for (Int i = 0; i < h.out; ++i) first_x[i] = (Wide)h.first_position(i);
     Int room = images * channels * v.out * h.out;
     each_row(x, images, channels, step_n, step_c, v.out, [&](const T* plane, Int y) {
@@ -49,11 +49,10 @@ __global__ void max_pool(const T* x, T* value_n, N* which_n, long long images, l
         for (Int i = 0; i < h.out; i += LANES) {
             typename VectorOf<T>::type best = (T)-INFINITY - typename VectorOf<T>::type{};
             typename VectorOf<T>::wide number;
-            std::memcpy(&number, first_x.data() + i, 64);
+            std::memcpy(&number, first_x.data() + i, VECTOR_BYTES);
             number += first;
             for (const Tap& down : down_p) {
-                if (y < down.first || y >= down.end) continue;
-                const T* row = rows.row(0, y * v.stride + down.offset) + i;
+                const T* row = rows.row(0, y, down.position) + i;
                 for (const Tap& along : along_q) {
                     const auto value = load(row + rows.start_q[along.position]);
                     const auto taken = (value > best) | (value != value);
@@ -142,10 +141,9 @@ __global__ void sum_pool(const T* x, T* total_n, long long images, long long cha
             Vector total{}, part{};
             Int left = most;
             for (const Tap& down : down_p) {
-                const bool inside = y >= down.first && y < down.end;
-                const T* row = rows.row(0, inside ? y * v.stride + down.offset : 0) + i;
+                const T* row = rows.row(0, y, down.position) + i;
                 for (const Tap& along : along_q) {
-                    if (inside) part += load(row + rows.start_q[along.position]);
+                    part += load(row + rows.start_q[along.position]);
                     if (--left == 0) {
                         total += part;
                         part = Vector{};

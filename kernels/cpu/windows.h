@@ -63,18 +63,36 @@ template <typename T> struct WideOf {
 template <> struct WideOf<double> {
     typedef long long type;
 };
+#if defined(__AVX512F__)
+constexpr int VECTOR_BYTES = 64;
+#elif defined(__AVX__)
+constexpr int VECTOR_BYTES = 32;
+#else
+constexpr int VECTOR_BYTES = 16;
+#endif
 template <typename T> struct VectorOf {
-    static constexpr Int LANES = 64 / sizeof(T);
-    typedef T type __attribute__((vector_size(64)));
-    typedef typename WideOf<T>::type wide __attribute__((vector_size(64)));
+    static constexpr Int LANES = VECTOR_BYTES / sizeof(T);
+    typedef T type __attribute__((vector_size(VECTOR_BYTES)));
+    typedef typename WideOf<T>::type wide __attribute__((vector_size(VECTOR_BYTES)));
 };
 template <typename T> __forceinline__ typename VectorOf<T>::type load(const T* x) {
     typename VectorOf<T>::type value;
-    std::memcpy(&value, x, 64);
+    std::memcpy(&value, x, VECTOR_BYTES);
     return value;
 }
+// Elements in memory that begins where vectors do.
+template <typename T> struct Buffer {
+    std::vector<typename VectorOf<T>::type> vector_n;
 
-// Planes of an image with their columns padded, and apart by their remainders of the stride: one position of neighbouring
+    explicit Buffer(Int count, T value = 0)
+        : vector_n((count + VectorOf<T>::LANES - 1) / VectorOf<T>::LANES, value - typename VectorOf<T>::type{}) {}
+    T* data() { return (T*)vector_n.data(); }
+    const T* data() const { return (const T*)vector_n.data(); }
+};
+
+inline Int rounded_up(Int count, Int to) { return (count + to - 1) / to * to; }
+
+// Planes of images with padding, and their columns apart by their remainders of the stride: one position of neighbouring
 // windows are neighbours, and all vectors of windows are whole.
 template <typename T> struct Rows {
     // Elements of a row of a plane, from `first` on with steps of the stride, and where in a row here they go.
@@ -82,14 +100,16 @@ template <typename T> struct Rows {
         Int remainder, first, start, count;
     };
     const Axis v, h;
-    Int width;                 // elements of a row
+    Int height, width, plane;  // rows, the elements of one, and of all
     std::vector<Int> start_q;  // where in a row the elements at a position begin
     std::vector<Part> part_r;
-    std::vector<T> element_n;
+    Buffer<T> element_n, padding_n;
 
-    Rows(const Axis* axis_d, Int channels, T padding) : v(axis_d[0]), h(axis_d[1]), width(0) {
-        const Int lanes = VectorOf<T>::LANES;
-        const Int each = (h.out + lanes - 1) / lanes * lanes + (h.kernel - 1) * h.dilation / h.stride;
+    // If `dense`, rows end where the last window does, and vectors go on in the next row.
+    Rows(const Axis* axis_d, Int planes, T padding, bool dense = false)
+        : v(axis_d[0]), h(axis_d[1]), width(0), element_n(0), padding_n(0) {
+        const Int whole = dense ? h.out : rounded_up(h.out, VectorOf<T>::LANES);
+        const Int each = whole + (h.kernel - 1) * h.dilation / h.stride;
         for (Int q = 0; q < h.kernel; ++q) {
             const Int remainder = q * h.dilation % h.stride;
             const auto same = [=](const Part& part) { return part.remainder == remainder; };
@@ -102,17 +122,29 @@ template <typename T> struct Rows {
             part_r.push_back({remainder, first, width + before, std::min(count, each - before)});
             width += each;
         }
-        element_n.assign(channels * v.size * width, padding);
+        height = (v.out - 1) * v.stride + (v.kernel - 1) * v.dilation + 1;
+        plane = height * width;
+        element_n = Buffer<T>(planes * plane + VectorOf<T>::LANES, padding);
+        padding_n = Buffer<T>(width, padding);
     }
-    T* row(Int channel, Int y) { return element_n.data() + (channel * v.size + y) * width; }
+    // The row of a plane that has the elements at a position of a row of windows.
+    const T* row(Int index, Int y, Int position) const {
+        return element_n.data() + index * plane + (y * v.stride + position * v.dilation) * width;
+    }
 
-    // Reads a plane in; what is padding stays as it is.
-    void read(Int channel, const T* plane, Int step_y, Int step_x) {
-        const Int step = h.stride * step_x;
-        for (const Part& part : part_r)
-            for (Int y = 0; y < v.size && part.count > 0; ++y)
-                LUCID_WITH_STEP(step, copy_row, row(channel, y) + part.start, plane + y * step_y + part.first * step_x,
-                                step, part.count);
+    // Reads a plane in, from a row of windows on. Columns of padding stay as they are.
+    void read(Int index, const T* x, Int step_y, Int step_x, Int top = 0) {
+        const Int step = h.stride * step_x, begin = top * v.stride - v.before;
+        for (Int y = 0; y < height; ++y) {
+            T* target = element_n.data() + index * plane + y * width;
+            const T* row = x + (begin + y) * step_y;
+            if (begin + y < 0 || begin + y >= v.size)
+                std::memcpy(target, padding_n.data(), sizeof(T) * width);
+            else
+                for (const Part& part : part_r)
+                    if (part.count > 0)
+                        LUCID_WITH_STEP(step, copy_row, target + part.start, row + part.first * step_x, step, part.count);
+        }
     }
 };
 
