@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.cpu.functions import BUILD, Function, address
-from lucid.cpu.images import FLOATS, planes_of, windows_of
+from lucid.cpu.pooling import FLOATS, planes_of, windows_of
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array, Ints
-    from lucid.cpu.images import Axes
+    from lucid.cpu.pooling import Axes
 
 FEW_PRODUCTS = 1 << 18
 """Products of a convolution that NumPy computes in as little time."""

@@ -21,12 +21,24 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
+from lucid.cpu import convolutions as compiled
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import row_products
-from lucid.ops.layers.windows import Axis, are_pointwise, axes_of, taps, window_count, window_size
+from lucid.ops.base.rows import row_products, sum_of
+from lucid.ops.layers.strips import (
+    CUDA_BLOCK,
+    in_rows,
+    kernels_of,
+    matrices,
+    needs_columns,
+    pointwise_kernels,
+    strips_of,
+    turned_kernels,
+    with_rows,
+)  # fmt: skip
+from lucid.ops.layers.windows import Axis, are_pointwise, axes_of, window_count, window_size
 from lucid.ops.linalg.matrices import product
 
 if TYPE_CHECKING:
@@ -37,9 +49,6 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints
 
-# Columns of one block of images, in bytes: on the CPU what stays in the cache, on a GPU the memory that a convolution
-# may take, and what is worth a launch.
-CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
 SETTINGS = ("stride", "before", "dilation", "groups")
 
 _REDUCE_THREADS = 256
@@ -51,46 +60,6 @@ _rearrange = Kernel("convolution", "lucid::rearrange", EACH_FLOAT)
 _depthwise = Kernel("convolution", "lucid::depthwise", EACH_FLOAT)
 _depthwise_input_grad = Kernel("convolution", "lucid::depthwise_input_grad", EACH_FLOAT)
 _depthwise_weight_grad = Kernel("convolution", "lucid::depthwise_weight_grad", EACH_FLOAT)
-
-
-def blocks(xp: ModuleType, count: int, channels: int, axes: tuple[Axis, ...], itemsize: int) -> Iterator[slice]:
-    """Yield the images in blocks, as slices of the batch."""
-    each = channels * window_size(axes) * math.prod(window_count(axes)) * itemsize
-    size = max(1, (CPU_BLOCK if xp is np else CUDA_BLOCK) // max(1, each))
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
-
-
-def columns_of(
-    xp: ModuleType, x: Array, axes: tuple[Axis, ...], groups: int, dtype: Any
-) -> Iterator[tuple[slice, Array]]:
-    """Yield for each block of images the columns of its windows, of shape (groups, channels * positions, windows).
-
-    The buffer is used again for the next block. What lies in the padding is zero from the start and never written.
-    """
-    buffer: Any = None
-    all_taps = tuple(taps(axes))
-    for block in blocks(xp, x.shape[0], x.shape[1], axes, dtype.itemsize):
-        count = block.stop - block.start
-        if buffer is None or buffer.shape[1 + len(axes)] != count:
-            buffer = xp.zeros((x.shape[1], *[axis.kernel for axis in axes], count, *window_count(axes)), dtype)
-        source = x[block].swapaxes(0, 1)
-        for tap in all_taps:
-            buffer[(slice(None), *tap.position, slice(None), *tap.windows)] = source[(..., *tap.elements)]
-        windows = count * math.prod(window_count(axes))
-        yield block, buffer.reshape(groups, x.shape[1] // groups * window_size(axes), windows)
-
-
-def rows_of(x: Array, groups: int, dtype: np.dtype[Any]) -> Array:
-    """Return images of shape (count, channels, ...) as (groups, channels, count * pixels)."""
-    count, channels, *size = x.shape
-    return x.swapaxes(0, 1).reshape(groups, channels // groups, count * math.prod(size)).astype(dtype, copy=False)
-
-
-def kernels_of(weight: Array, groups: int, dtype: np.dtype[Any]) -> Array:
-    """Return kernels as one matrix for each group, (groups, output channels, input channels * positions)."""
-    made, *each = weight.shape
-    return weight.reshape(groups, made // groups, math.prod(each)).astype(dtype, copy=False)
 
 
 @primitive(saved_as={"x": "input", "before": "padding"})
@@ -110,21 +79,30 @@ def convolution(
     axes = axes_of(x.shape[2:], out, weight.shape[2:], stride, before, dilation)
     count, channels = x.shape[0], weight.shape[0]
     dtype = accumulation_dtype(x.dtype)
-    kernels = kernels_of(weight, groups, dtype)
+    if xp is np and (y := compiled.convolution(x, weight, bias, axes, groups)) is not None:
+        return y
     offset = None if bias is None else bias.reshape(groups, channels // groups, 1)
-    result_shape = (count, channels, *out)
     if are_pointwise(axes):
         pixels = x.reshape(count, groups, x.shape[1] // groups, math.prod(out)).astype(dtype, copy=False)
-        y = product(xp, kernels, pixels)
+        y = product(xp, pointwise_kernels(weight, groups, dtype), pixels)
         if offset is not None:
             y += offset
-        return y.reshape(result_shape).astype(x.dtype, copy=False)
-    result = xp.empty(result_shape, x.dtype)
-    for block, columns in columns_of(xp, x, axes, groups, dtype):
-        y = product(xp, kernels, columns)
-        if offset is not None:
-            y += offset
-        result[block] = y.reshape(channels, block.stop - block.start, *out).swapaxes(0, 1)
+        return y.reshape(count, channels, *out).astype(x.dtype, copy=False)
+    if not weight.size:
+        y = xp.zeros((count, channels, *out), x.dtype)
+        return y if bias is None else y + bias.reshape(channels, *[1] * len(out))
+    if needs_columns(axes, count, weight.shape, groups):
+        settings = with_rows(stride, before, dilation, groups)
+        return convolution.reference(xp, x[:, :, None], weight[:, :, None], bias, out=(1, *out), **settings)[:, :, 0]
+    kernels = kernels_of(weight, groups, dtype)
+    result = xp.empty((count, channels, *out), x.dtype)
+    strips = strips_of(axes)
+    for block, values in strips.filled(xp, x, dtype):
+        y: Any = offset
+        for kernel, place in zip(kernels, strips.places, strict=True):
+            part = product(xp, kernel, strips.at(values, place, groups, block.joined))
+            y = part if y is None else xp.add(part, y, out=part)
+        in_rows(result, block)[...] = y.reshape(block.products, channels, out[0], block.joined, *out[1:])
     return result
 
 
@@ -167,18 +145,35 @@ def convolution_input_grad(
     axes = axes_of(size, g.shape[2:], weight.shape[2:], stride, before, dilation)
     count, channels = g.shape[0], weight.shape[1] * groups
     dtype = accumulation_dtype(g.dtype)
-    kernels = kernels_of(weight, groups, dtype).swapaxes(-1, -2)
+    if xp is np and (dx := compiled.input_grad(g, weight, axes, groups)) is not None:
+        return dx
     if are_pointwise(axes):
         pixels = g.reshape(count, groups, g.shape[1] // groups, math.prod(size)).astype(dtype, copy=False)
-        return product(xp, kernels, pixels).reshape(count, channels, *size).astype(g.dtype, copy=False)
+        dx = product(xp, pointwise_kernels(weight, groups, dtype).swapaxes(-1, -2), pixels)
+        return dx.reshape(count, channels, *size).astype(g.dtype, copy=False)
+    if xp is np and g.shape[1] <= channels and all(each == 1 for each in stride) and np.isfinite(weight).all():
+        # the zeros of a padding would make NaN of an infinite kernel
+        before = tuple([axis.dilation * (axis.kernel - 1) - axis.before for axis in axes])
+        settings: Any = {"stride": stride, "before": before, "dilation": dilation, "groups": groups}
+        return convolution.cpu(g, turned_kernels(weight, groups), None, out=size, **settings)
+    if needs_columns(axes, count, weight.shape, groups):
+        settings = with_rows(stride, before, dilation, groups)
+        return convolution_input_grad.reference(xp, g[:, :, None], weight[:, :, None], size=(1, *size), **settings)[
+            :, :, 0
+        ]
+    kernels = kernels_of(weight, groups, dtype).swapaxes(-1, -2)
     result = xp.zeros((count, channels, *size), dtype)
-    all_taps = tuple(taps(axes))
-    for block in blocks(xp, count, channels, axes, dtype.itemsize):
-        columns = product(xp, kernels, rows_of(g[block], groups, dtype))
-        columns = columns.reshape(channels, *weight.shape[2:], block.stop - block.start, *g.shape[2:])
-        target = result[block].swapaxes(0, 1)
-        for tap in all_taps:
-            target[(..., *tap.elements)] += columns[(slice(None), *tap.position, slice(None), *tap.windows)]
+    strips = strips_of(axes)
+    parts = tuple(strips.parts())
+    for block in strips.blocks(xp, count, channels, dtype.itemsize):
+        rows = matrices(g, block, groups, dtype)
+        values = xp.zeros(strips.shape(channels, block), dtype)
+        for kernel, place in zip(kernels, strips.places, strict=True):
+            target = strips.at(values, place, groups, block.joined)
+            target += product(xp, kernel, rows) if kernels.shape[-1] > 1 else kernel * rows
+        target = in_rows(result, block)
+        for at, elements in parts:
+            target[elements] += values[at]
     return result.astype(g.dtype, copy=False)
 
 
@@ -216,15 +211,25 @@ def convolution_weight_grad(
     """Return for each position in the `kernel` the products of `g` and the elements there, summed over all windows."""
     axes = axes_of(x.shape[2:], g.shape[2:], kernel, stride, before, dilation)
     dtype = accumulation_dtype(g.dtype)
-    result = xp.zeros((g.shape[1], x.shape[1] // groups, *kernel), dtype)
-    total = kernels_of(result, groups, dtype)
-    for block, columns in columns_of(xp, x, axes, groups, dtype):
-        rows = rows_of(g[block], groups, dtype)
-        if xp is np and rows.shape[1] == 1:  # depthwise: of one row BLAS makes long sums
-            total += row_products(columns, rows).swapaxes(-1, -2)
-        else:
-            total += product(xp, rows, columns.swapaxes(-1, -2))
-    return result.astype(g.dtype, copy=False)
+    if xp is np and (dw := compiled.weight_grad(g, x, axes, groups)) is not None:
+        return dw
+    if needs_columns(axes, len(x), (g.shape[1], x.shape[1] // groups, *kernel), groups):
+        settings = with_rows(stride, before, dilation, groups)
+        result = convolution_weight_grad.reference(xp, g[:, :, None], x[:, :, None], kernel=(1, *kernel), **settings)
+        return result[:, :, 0]
+    strips = strips_of(axes)
+    total = xp.zeros((kernel[0], groups, g.shape[1] // groups, x.shape[1] // groups * strips.positions), dtype)
+    for block, values in strips.filled(xp, x, dtype):
+        rows = matrices(g, block, groups, dtype)
+        for sums, place in zip(total, strips.places, strict=True):
+            columns = strips.at(values, place, groups, block.joined)
+            if xp is np and rows.shape[2] == 1:  # depthwise: of one row BLAS makes long sums
+                each = row_products(columns, rows).swapaxes(-1, -2)
+            else:
+                each = product(xp, rows, columns.swapaxes(-1, -2))
+            xp.add(sums, each[0] if len(each) == 1 else sum_of(xp, each, (0,)), out=sums)
+    result = total.reshape(kernel[0], g.shape[1], x.shape[1] // groups, *kernel[1:])
+    return xp.moveaxis(result, 0, 2).astype(g.dtype)
 
 
 @convolution_weight_grad.cuda
@@ -326,8 +331,10 @@ class Problem(NamedTuple):
         return self.channels == self.groups > 1
 
     def blocks(self, itemsize: int) -> Iterator[slice]:
-        """Return the images in blocks with columns that fit, as slices of the batch."""
-        return blocks(cupy_functions(), self.batch, self.channels, self.axes, itemsize)
+        """Yield the images in blocks with columns that fit, as slices of the batch."""
+        step = max(1, CUDA_BLOCK // max(1, self.channels * self.window_size * self.area * itemsize))
+        for start in range(0, self.batch, step):
+            yield slice(start, min(start + step, self.batch))
 
 
 def _problem(

@@ -6,6 +6,7 @@ Nothing is padded in memory: positions of a window that fall into the padding ar
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,11 +15,15 @@ from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_int, is_single
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lucid.base.arrays import Ints
     from lucid.ops.base.dims import Sizes
     from lucid.tensor import Tensor
+
+
+# Windows of as many positions are remembered by their sizes: small arrays take less time than it takes to go over them.
+FEW_TAPS = 64
 
 
 class Axis(NamedTuple):
@@ -74,10 +79,22 @@ def taps_along(axis: Axis) -> Iterator[tuple[int, slice, slice]]:
             yield position, slice(first, end), slice(begin, last + 1, axis.stride)
 
 
-def taps(axes: tuple[Axis, ...]) -> Iterator[Tap]:
-    """Yield each position in the window, the last dimension fastest."""
+def taps(axes: tuple[Axis, ...]) -> Iterable[Tap]:
+    """Return each position in the window, the last dimension fastest."""
+    return _few_taps(axes) if window_size(axes) <= FEW_TAPS else _taps(axes)
+
+
+def _taps(axes: tuple[Axis, ...]) -> Iterator[Tap]:
+    if not axes:
+        yield Tap((), (), ())
+        return
     for combination in product(*[tuple(taps_along(axis)) for axis in axes]):
         yield Tap(*zip(*combination, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _few_taps(axes: tuple[Axis, ...]) -> tuple[Tap, ...]:
+    return tuple(_taps(axes))
 
 
 def window_count(axes: tuple[Axis, ...]) -> tuple[int, ...]:

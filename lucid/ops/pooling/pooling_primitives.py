@@ -5,6 +5,7 @@ On a CUDA device each is one kernel.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cpu import images as compiled
+from lucid.cpu import pooling as compiled
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
@@ -22,6 +23,7 @@ from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
 from lucid.ops.layers.windows import Axis, elements_in, taps, window_count, window_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -101,6 +103,11 @@ def first_taps(xp: ModuleType, axes: tuple[Axis, ...]) -> Array:
     return number.astype(tap_dtype(axes))
 
 
+@functools.lru_cache(maxsize=256)
+def _first_taps_cpu(axes: tuple[Axis, ...]) -> Array:
+    return first_taps(np, axes)
+
+
 @primitive(outputs=("values", "which"))
 def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array, Array]:
     """Return the largest element of each window, and the number of its first position.
@@ -110,33 +117,69 @@ def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array
     if xp is np and (pooled := compiled.max_pool(x, axes, tap_dtype(axes))) is not None:
         return pooled
     shape = (*x.shape[: -len(axes)], *window_count(axes))
-    rest = numbered_taps(axes)
+    dtype = tap_dtype(axes)
+    values = xp.full(shape, lowest(x.dtype), x.dtype)
+    which = xp.zeros(shape, dtype)
     if any(axis.before for axis in axes):
-        values = xp.full(shape, lowest(x.dtype), x.dtype)
-        which = xp.empty(shape, tap_dtype(axes))
-        which[...] = first_taps(xp, axes)
-    else:
-        _, windows, elements = rest.pop(0)
-        values, which = x[elements].copy(), xp.zeros(shape, tap_dtype(axes))
-    for number, windows, elements in rest:
-        candidates, best, chosen = x[elements], values[windows], which[windows]
+        which[...] = _first_taps_cpu(axes) if xp is np else first_taps(xp, axes)
+    # a position is copied first: rows of windows are short, and each call on them takes as long as many on a copy
+    candidates = xp.empty(shape, x.dtype)
+    for number, windows, elements in numbered_taps(axes):
+        part = candidates[windows]
+        if part.size < values.size:
+            candidates.fill(lowest(x.dtype))
+        part[...] = x[elements]
         # numbers grow: the largest of those where the candidate was better is the last that was
-        xp.maximum(chosen, (candidates > best) * which.dtype.type(number), out=chosen)
-        xp.maximum(candidates, best, out=best)
+        xp.maximum(which, (candidates > values) * dtype.type(number), out=which)
+        xp.maximum(candidates, values, out=values)
     if x.dtype.kind in "fV" and (xp is not np or np.isnan(values).any()):
         # maximum() has passed on each NaN, comparisons have passed them by
         for number, windows, elements in numbered_taps(axes):
-            xp.copyto(which[windows], which.dtype.type(number), where=xp.isnan(x[elements]))
+            xp.copyto(which[windows], dtype.type(number), where=xp.isnan(x[elements]))
     return values, which
 
 
-def numbered_taps(axes: tuple[Axis, ...]) -> list[tuple[int, Any, Any]]:
-    """Return each position in the window as its number, and the indices of its windows and of the elements there."""
-    kernel = tuple([axis.kernel for axis in axes])
-    return [
-        (int(np.ravel_multi_index(tap.position, kernel)), (..., *tap.windows), (..., *tap.elements))
-        for tap in taps(axes)
-    ]
+def numbered_taps(axes: tuple[Axis, ...]) -> Iterator[tuple[int, Any, Any]]:
+    """Yield each position in the window as its number, and the indices of its windows and of the elements there."""
+    sizes = [axis.kernel for axis in axes[1:]]
+    for position, windows, elements in taps(axes):
+        number = position[0]
+        for index, size in zip(position[1:], sizes, strict=True):
+            number = number * size + index
+        yield number, (..., *windows), (..., *elements)
+
+
+@functools.lru_cache(maxsize=256)
+def _places(axes: tuple[Axis, ...]) -> tuple[Array, Array] | None:
+    """Return where each window begins in a plane, counted over all its elements, and how far behind positions lie.
+
+    None if a window has no element: its position is none of the plane.
+    """
+    begins, steps, size = np.zeros(1, np.intp), np.zeros(1, np.intp), 1
+    for axis in reversed(axes):
+        begin = np.arange(axis.out) * axis.stride - axis.before
+        first = -(np.minimum(begin, 0) // axis.dilation)
+        if np.any((first >= axis.kernel) | (begin + first * axis.dilation >= axis.size)):
+            return None
+        step = np.arange(axis.kernel) * axis.dilation
+        begins, steps = np.add.outer(begin * size, begins).reshape(-1), np.add.outer(step * size, steps).reshape(-1)
+        size *= axis.size
+    return begins, steps
+
+
+def _places_of(xp: ModuleType, which: Array, axes: tuple[Axis, ...]) -> Any:
+    """Return for each window the index of the element that `which` names, counted over all planes.
+
+    None on a CUDA device, or where there are no such elements.
+    """
+    places = _places(axes) if xp is np and which.size else None
+    if places is None:
+        return None
+    begins, steps = places
+    indices = steps.take(which).reshape(-1, len(begins))
+    indices += begins
+    indices += np.arange(len(indices))[:, None] * math.prod(axis.size for axis in axes)
+    return indices.reshape(-1)
 
 
 @max_pool.cuda
@@ -163,6 +206,15 @@ def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, .
     if xp is np and (moved := compiled.max_pool_grad(g, which, axes)) is not None:
         return moved
     result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
+    indices = _places_of(xp, which, axes)
+    if indices is not None:
+        flat = result.reshape(-1)
+        if all(axis.stride > (axis.kernel - 1) * axis.dilation for axis in axes):
+            flat[indices] = g.reshape(-1)
+        else:
+            # from the last window to the first: positions are added to an element in their order
+            np.add.at(flat, indices[::-1], g.reshape(-1)[::-1])
+        return result
     for number, windows, elements in numbered_taps(axes):
         result[elements] += xp.where(which[windows] == number, g[windows], g.dtype.type(0))
     return result
@@ -191,6 +243,9 @@ def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis,
     """Return for each window the element at the position that `which` names."""
     if xp is np and (moved := compiled.max_pool_select(x, which, axes)) is not None:
         return moved
+    indices = _places_of(xp, which, axes)
+    if indices is not None:
+        return x.reshape(-1)[indices].reshape(which.shape)
     result = xp.zeros(which.shape, x.dtype)
     for number, windows, elements in numbered_taps(axes):
         xp.copyto(result[windows], x[elements], where=which[windows] == number)
@@ -255,7 +310,7 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
         total = sums
     else:
         total = xp.zeros((*lead, *window_count(axes)), dtype)
-        every = taps(axes)
+        every = iter(taps(axes))
         large = window_size(axes) > ROWS_AT_ONCE  # then it is summed up in groups, which rounds less
         while group := [*itertools.islice(every, ROWS_AT_ONCE)]:
             part = xp.zeros_like(total) if large else total

@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid.base.dtype import bfloat16
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.layers import convolution_primitives
+from lucid.ops.layers import strips
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose2d
 from tests.device import DEVICE
 
@@ -76,7 +76,7 @@ def test_blocks(op, kernel, rng, monkeypatch):
     results = []
     one_image = 4 * kernel**2 * 6 * 7 * 8
     for budget in (1, 2 * one_image, 100 * one_image):
-        monkeypatch.setattr(convolution_primitives, "CPU_BLOCK", budget)
+        monkeypatch.setattr(strips, "CPU_BLOCK", budget)
         tensors = [lucid.tensor(a).requires_grad_() for a in arrays]
         out = op(*tensors, padding=kernel // 2)
         upstream = rng.standard_normal(out.shape) if upstream is None else upstream

@@ -1,11 +1,10 @@
-"""Pooling and columns of windows by ``kernels/cpu/images.cpp``, bit for bit what NumPy makes of float32 and float64.
+"""Pooling by ``kernels/cpu/pooling.cpp``, bit for bit what NumPy makes of float32 and float64.
 
 Each function returns None where NumPy is to do it.
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +25,11 @@ _NUMBERS = {np.dtype(np.uint8): "unsigned char", np.dtype(np.uint16): "unsigned 
 _EACH = [(name,) for name in FLOATS.values()]
 _TYPED = [(name, number) for name in FLOATS.values() for number in _NUMBERS.values()]
 
-_MAX_POOL = Function("images.cpp", "max_pool", _TYPED)
-_MAX_POOL_GRAD = Function("images.cpp", "max_pool_grad", _TYPED)
-_MAX_POOL_SELECT = Function("images.cpp", "max_pool_select", _TYPED)
-_SUM_POOL = Function("images.cpp", "sum_pool", _EACH)
-_SPREAD = Function("images.cpp", "spread", _EACH)
-_IM2COL = Function("images.cpp", "im2col", _EACH)
+_MAX_POOL = Function("pooling.cpp", "max_pool", _TYPED)
+_MAX_POOL_GRAD = Function("pooling.cpp", "max_pool_grad", _TYPED)
+_MAX_POOL_SELECT = Function("pooling.cpp", "max_pool_select", _TYPED)
+_SUM_POOL = Function("pooling.cpp", "sum_pool", _EACH)
+_SPREAD = Function("pooling.cpp", "spread", _EACH)
 
 
 @lru_cache(1024)
@@ -102,29 +100,5 @@ def spread(g: Array, axes: Axes) -> Array | None:
         return None
     result = np.empty((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
     _, windows = windows_of(axes)
-    run(address(g), address(result), *planes[:4], 0, *planes[4:], windows)
+    run(address(g), address(result), *planes, windows)
     return result
-
-
-def im2col(x: Array, axes: Axes, out: Array) -> bool:
-    """Write columns of images into an array of shape (products, channels, *kernel, images, *windows); whether C does."""
-    planes = planes_of(x, len(axes)) if x.dtype == out.dtype else None
-    if planes is None or (run := _IM2COL(out.size, FLOATS[x.dtype])) is None:
-        return False
-    _, windows = windows_of(axes)
-    products = out.shape[0]
-    run(address(x), address(out), products, planes[0] // products, *planes[1:], windows)
-    return True
-
-
-def col2im(columns: Array, axes: Axes, out: Array) -> bool:
-    """Add columns, of shape (channels, *kernel, images, *windows), up in images, whatever is in `out`; whether C does."""
-    if len(axes) > 2 or (run := _SPREAD(columns.size, FLOATS.get(columns.dtype, ""))) is None:
-        return False
-    count, channels = out.shape[:2]
-    area = math.prod([axis.out for axis in axes])
-    step_k = count * area
-    step_c = step_k * math.prod([axis.kernel for axis in axes])
-    _, windows = windows_of(axes)
-    run(address(columns), address(out), count, channels, area, step_c, step_k, axes[-1].out, 1, windows)
-    return True

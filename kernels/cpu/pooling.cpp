@@ -1,4 +1,4 @@
-// Pooling, and columns of windows, on the CPU: bit for bit what lucid/ops/layers and lucid/ops/pooling make by NumPy.
+// Pooling on the CPU: bit for bit what lucid/ops/pooling makes by NumPy.
 //
 // Positions of a window are taken in their order, each for all windows of a row. `axis_d` are the windows along rows and
 // columns; steps are in elements.
@@ -16,13 +16,11 @@ static void each_row(const T* x, Int images, Int channels, Int step_n, Int step_
 }
 
 template <int STEP, typename T>
-static void add_row(T* __restrict__ sum_n, const T* __restrict__ row, Int step, Int count) {
-    for (Int i = 0; i < count; ++i) sum_n[i] += row[times<STEP>(i, step)];
-}
-
-template <int STEP, typename T>
-static void add_to_row(T* __restrict__ target, Int step, const T* __restrict__ row, Int count) {
-    for (Int i = 0; i < count; ++i) target[times<STEP>(i, step)] += row[i];
+static void add_row(T* __restrict__ target, Int step, const T* __restrict__ row, Int row_step, Int count) {
+    if (row_step == 1)
+        for (Int i = 0; i < count; ++i) target[times<STEP>(i, step)] += row[i];
+    else
+        for (Int i = 0; i < count; ++i) target[times<STEP>(i, step)] += row[i * row_step];
 }
 
 // Writes the first elements of a vector; more if there is room, which later rows overwrite.
@@ -97,11 +95,15 @@ __global__ void max_pool_grad(const T* g, const N* which_n, T* dx, long long ima
                               const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
     const Chosen chosen(axis_d, h.size, 1);
+    const bool apart = v.stride > (v.kernel - 1) * v.dilation && h.stride > (h.kernel - 1) * h.dilation;
     each_row(g, images, channels, step_n, step_c, 1, [&](const T* plane, Int) {
         std::memset(dx, 0, sizeof(T) * v.size * h.size);
         for (Int y = v.out - 1; y >= 0; --y)
             for (Int i = h.out - 1; i >= 0; --i)
-                chosen(which_n[y * h.out + i], y, i, [&](Int at) { dx[at] += plane[y * step_y + i * step_x]; });
+                chosen(which_n[y * h.out + i], y, i, [&](Int at) {
+                    const T value = plane[y * step_y + i * step_x];
+                    dx[at] = apart ? value : dx[at] + value;
+                });
         dx += v.size * h.size;
         which_n += v.out * h.out;
     });
@@ -160,54 +162,23 @@ __global__ void sum_pool(const T* x, T* total_n, long long images, long long cha
     });
 }
 
-// Each element of `g`, which may differ between positions of its window, added to the elements of the window.
+// Each element of `g` added to each element of its window.
 template <typename T>
 __global__ void spread(const T* g, T* dx, long long images, long long channels, long long step_n, long long step_c,
-                       long long step_k, long long step_y, long long step_x, const Axis* axis_d) {
+                       long long step_y, long long step_x, const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
     const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
     each_row(g, images, channels, step_n, step_c, 1, [&](const T* plane, Int) {
         std::memset(dx, 0, sizeof(T) * v.size * h.size);
         for (const Tap& down : down_p)
-            for (const Tap& along : along_q) {
-                const T* tap = plane + (down.position * h.kernel + along.position) * step_k + along.first * step_x;
-                T* corner = dx + down.offset * h.size + along.offset + along.first * h.stride;
-                const Int count = along.end - along.first;
+            for (const Tap& along : along_q)
                 for (Int y = down.first; y < down.end; ++y) {
-                    const T* row = tap + y * step_y;
-                    T* target = corner + y * v.stride * h.size;
-                    if (h.stride == 1)
-                        LUCID_WITH_STEP(step_x, add_row, target, row, step_x, count);
-                    else if (step_x == 1)
-                        LUCID_WITH_STEP(h.stride, add_to_row, target, h.stride, row, count);
-                    else
-                        for (Int i = 0; i < count; ++i) target[i * h.stride] += row[i * step_x];
+                    const T* row = plane + y * step_y + along.first * step_x;
+                    T* target = dx + (y * v.stride + down.offset) * h.size + along.offset + along.first * h.stride;
+                    LUCID_WITH_STEP(h.stride, add_row, target, h.stride, row, step_x, along.end - along.first);
                 }
-            }
         dx += v.size * h.size;
     });
-}
-
-// The columns of windows, (products, channels, positions, images, windows). What lies in the padding is not written.
-template <typename T>
-__global__ void im2col(const T* x, T* column_n, long long products, long long images, long long channels,
-                       long long step_n, long long step_c, long long step_y, long long step_x, const Axis* axis_d) {
-    const Axis v = axis_d[0], h = axis_d[1];
-    const std::vector<Tap> down_p = taps_along(v), along_q = taps_along(h);
-    const Int area = v.out * h.out, step = h.stride * step_x;
-    for (Int block = 0; block < products; ++block, x += images * step_n)
-        for (Int c = 0; c < channels; ++c, column_n += v.kernel * h.kernel * images * area)
-            for (const Tap& down : down_p)
-                for (const Tap& along : along_q)
-                    for (Int n = 0; n < images; ++n) {
-                        const Int number = down.position * h.kernel + along.position;
-                        T* target = column_n + (number * images + n) * area + along.first;
-                        const T* plane = x + n * step_n + c * step_c + down.offset * step_y + along.offset * step_x;
-                        for (Int y = down.first; y < down.end; ++y)
-                            LUCID_WITH_STEP(step, copy_row, target + y * h.out,
-                                            plane + y * v.stride * step_y + along.first * step, step,
-                                            along.end - along.first);
-                    }
 }
 
 }  // namespace lucid
