@@ -6,9 +6,9 @@ then compiled at once. Each function returns None where NumPy is to do it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,10 @@ from lucid.cpu.functions import BUILD, Function, address
 from lucid.cpu.pooling import FLOATS, planes_of, windows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.base.arrays import Array, Ints
+    from lucid.cpu.functions import Call
     from lucid.cpu.pooling import Axes
 
 FEW_PRODUCTS = 1 << 18
@@ -28,33 +31,36 @@ _CONVOLVE = Function("convolution.cpp", "convolve", _EACH)
 _CONVOLVE_WEIGHTS = Function("convolution.cpp", "convolve_weights", _EACH)
 
 
-def _function(function: Function, x: Array, weight: Ints, axes: Axes) -> Any:
+def _function(function: Function, x: Array, weight: Ints, axes: Axes) -> Call | None:
     products = x.shape[0] * math.prod(weight) * math.prod([axis.out for axis in axes])
-    if products < FEW_PRODUCTS or len(axes) > 2:
-        return None
-    return function(BUILD, FLOATS.get(x.dtype, ""))
+    return None if products < FEW_PRODUCTS else function(BUILD, FLOATS[x.dtype])
 
 
-def _steps(weight: Array, count: int) -> Ints:
-    """Return the steps along output and input channels, rows and columns, in elements."""
-    planes = planes_of(weight, count)
-    assert planes is not None  # an array of the same dtype as images
-    return planes[2:]
+def _halves_as_float32(compute: Callable[..., Array | None]) -> Callable[..., Array | None]:
+    """Return the same function that takes two arrays of half types, too."""
+
+    @functools.wraps(compute)
+    def wide(x: Array, other: Array, *rest: Any) -> Array | None:
+        dtype = x.dtype
+        if dtype.itemsize > 2 or dtype.kind not in "fV":
+            return compute(x, other, *rest)
+        result = compute(x.astype(np.float32), other.astype(np.float32), *rest)
+        return None if result is None else result.astype(dtype)
+
+    return wide
 
 
-def convolution(
-    x: Array, weight: Array, bias: Array | None, axes: Axes, groups: int
-) -> Array | None:
+@_halves_as_float32
+def convolution(x: Array, weight: Array, bias: Array | None, axes: Axes, groups: int) -> Array | None:
     """Return the cross-correlation of images with kernels."""
-    planes = planes_of(x, len(axes))
-    if planes is None or (run := _function(_CONVOLVE, x, weight.shape, axes)) is None:
+    planes, kernels = planes_of(x, len(axes)), planes_of(weight, len(axes))
+    if planes is None or kernels is None or (run := _function(_CONVOLVE, x, weight.shape, axes)) is None:
         return None
-    weight = np.require(weight, requirements="A")
-    bias = None if bias is None else np.ascontiguousarray(bias)
+    bias = None if bias is None else np.ascontiguousarray(bias, x.dtype)
     out = tuple([axis.out for axis in axes])
     y = np.empty((x.shape[0], weight.shape[0], *out), x.dtype)
     outputs = weight.shape[0] // groups
-    step_o, *steps = _steps(weight, len(axes))
+    step_o, *steps = kernels[2:]
     _, windows = windows_of(axes)
     run(
         address(x), address(weight), 0 if bias is None else address(bias), address(y),
@@ -64,7 +70,7 @@ def convolution(
     return y
 
 
-@lru_cache(1024)
+@functools.lru_cache(1024)
 def _remainder(axis: Any, remainder: int) -> tuple[Any, int, int]:
     """Return the windows over gradients of the elements of one remainder of the stride, all of it along one dimension.
 
@@ -86,20 +92,20 @@ def _remainder(axis: Any, remainder: int) -> tuple[Any, int, int]:
     return windows, positions[-1], step
 
 
+@_halves_as_float32
 def input_grad(g: Array, weight: Array, axes: Axes, groups: int) -> Array | None:
     """Return images: each element of `g` spread over its window."""
-    planes = planes_of(g, len(axes))
-    if planes is None or (run := _function(_CONVOLVE, g, weight.shape, axes)) is None:
+    planes, kernels = planes_of(g, len(axes)), planes_of(weight, len(axes))
+    if planes is None or kernels is None or (run := _function(_CONVOLVE, g, weight.shape, axes)) is None:
         return None
     if not math.isfinite(weight.sum()):  # which zeros around `g` are multiplied by
         return None
-    weight = np.require(weight, requirements="A")
     channels, size = weight.shape[1], tuple([axis.size for axis in axes])
     split = [[(r, *_remainder(axis, r)) for r in range(min(axis.stride, axis.size))] for axis in axes]
     whole = all(windows for each in split for _, windows, _, _ in each)
     dx = (np.empty if whole else np.zeros)((g.shape[0], channels * groups, *size), g.dtype)
     outputs = weight.shape[0] // groups
-    step_o, step_i, *steps = _steps(weight, len(axes))
+    step_o, step_i, *steps = kernels[2:]
     row = size[-1]
     for along in itertools.product(*split):
         if any(windows is None for _, windows, _, _ in along):
@@ -107,16 +113,18 @@ def input_grad(g: Array, weight: Array, axes: Axes, groups: int) -> Array | None
         remainders, windows, positions, backwards = zip(*along, strict=True)
         start = sum(k * step for k, step in zip(positions, steps[-len(axes) :], strict=True))
         turned = [-back * step for back, step in zip(backwards, steps[-len(axes) :], strict=True)]
-        first = remainders[-1] + (remainders[0] * row if len(axes) == 2 else 0)
+        first = remainders[-1] + (remainders[0] * row if len(axes) > 1 else 0)
         _, packed = windows_of(windows)
         run(
             address(g), address(weight) + start * g.itemsize, 0, address(dx) + first * g.itemsize,
-            planes[0], groups, outputs, channels, *planes[2:], outputs * step_o, step_i, step_o, *[0] * (2 - len(axes)),
-            *turned, math.prod(size), axes[0].stride * row, axes[-1].stride, packed,
+            planes[0], groups, outputs, channels, *planes[2:],
+            outputs * step_o, step_i, step_o, *[0] * (2 - len(axes)), *turned,
+            math.prod(size), axes[0].stride * row, axes[-1].stride, packed,
         )  # fmt: skip
     return dx
 
 
+@_halves_as_float32
 def weight_grad(g: Array, x: Array, axes: Axes, groups: int) -> Array | None:
     """Return for each position in the kernel the products of `g` and the elements there, summed over all windows."""
     shape = g.shape[1], x.shape[1] // groups, *[axis.kernel for axis in axes]

@@ -41,7 +41,7 @@ def windows_of(axes: Axes) -> tuple[Array, int]:
 
 def planes_of(x: Array, count: int) -> tuple[int, ...] | None:
     """Return images, channels, and the steps along these and both dimensions; None if C does not take such an array."""
-    read = images(x, count) if x.dtype in FLOATS and x.flags.aligned else None
+    read = images(x, count) if x.dtype in FLOATS and x.flags.aligned and count <= 2 else None
     return None if read is None else (*read.shape[:2], *read.steps)
 
 
