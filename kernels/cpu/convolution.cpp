@@ -25,7 +25,7 @@ constexpr Int BLOCK_BYTES = 1 << 19;
 template <typename Run> static void each_block(Int channels, Run run) {
     Int channel = 0;
     for (; channels - channel >= 8 && MOST_CHANNELS >= 8; channel += 8) run(channel, std::integral_constant<int, 8>());
-    for (; channels - channel >= 6 && MOST_CHANNELS >= 8; channel += 6) run(channel, std::integral_constant<int, 6>());
+    for (; channels - channel >= 6 && MOST_CHANNELS >= 6; channel += 6) run(channel, std::integral_constant<int, 6>());
     for (; channels - channel >= 4; channel += 4) run(channel, std::integral_constant<int, 4>());
     for (; channels - channel >= 2; channel += 2) run(channel, std::integral_constant<int, 2>());
     for (; channels - channel >= 1; channel += 1) run(channel, std::integral_constant<int, 1>());
@@ -71,34 +71,33 @@ template <typename T> struct Blocks {
     }
 };
 
-template <typename T> static std::vector<Int> offsets(const Rows<T>& rows) {
+// Where in rows the elements at each position of each channel are, behind those at the first.
+template <typename T> static std::vector<Int> offsets(const Rows<T>& rows, Int channels) {
     std::vector<Int> offset_k;
-    for (Int p = 0; p < rows.v.kernel; ++p)
-        for (Int q = 0; q < rows.h.kernel; ++q) offset_k.push_back(p * rows.v.dilation * rows.width + rows.start_q[q]);
+    for (Int c = 0; c < channels; ++c)
+        for (Int p = 0; p < rows.v.kernel; ++p)
+            for (Int q = 0; q < rows.h.kernel; ++q)
+                offset_k.push_back(c * rows.plane + p * rows.v.dilation * rows.width + rows.start_q[q]);
     return offset_k;
 }
 
 // Sums of CHANNELS output channels over COUNT vectors of windows.
 template <int CHANNELS, int COUNT, typename T>
-static void sum_tile(const T* x, const Int* start_v, Int inputs, Int plane, const Int* offset_k, Int positions,
-                     const T* weight, T* sum, Int sum_step) {
+static void sum_tile(const T* x, const Int* start_v, const Int* offset_k, Int positions, const T* weight, T* sum,
+                     Int sum_step) {
     typedef typename VectorOf<T>::type Vector;
     Vector total[CHANNELS][COUNT] = {};
     const T* at_v[COUNT];
     for (int i = 0; i < COUNT; ++i) at_v[i] = x + start_v[i];
-    for (Int c = 0; c < inputs; ++c) {
-        for (Int k = 0; k < positions; ++k, weight += CHANNELS) {
-            const Int offset = offset_k[k];
-            Vector value[COUNT];
+    for (Int k = 0; k < positions; ++k, weight += CHANNELS) {
+        const Int offset = offset_k[k];
+        Vector value[COUNT];
 #pragma GCC unroll 16
-            for (int i = 0; i < COUNT; ++i) value[i] = load(at_v[i] + offset);
+        for (int i = 0; i < COUNT; ++i) value[i] = load(at_v[i] + offset);
 #pragma GCC unroll 16
-            for (int o = 0; o < CHANNELS; ++o)
+        for (int o = 0; o < CHANNELS; ++o)
 #pragma GCC unroll 16
-                for (int i = 0; i < COUNT; ++i) total[o][i] += weight[o] * value[i];
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < COUNT; ++i) at_v[i] += plane;
+            for (int i = 0; i < COUNT; ++i) total[o][i] += weight[o] * value[i];
     }
 #pragma GCC unroll 16
     for (int o = 0; o < CHANNELS; ++o)
@@ -106,14 +105,14 @@ static void sum_tile(const T* x, const Int* start_v, Int inputs, Int plane, cons
         for (int i = 0; i < COUNT; ++i) std::memcpy(sum + o * sum_step + i * VectorOf<T>::LANES, &total[o][i], VECTOR_BYTES);
 }
 
-// Calls tile<CHANNELS, n>(...) for `count` vectors, most of them in tiles of COUNT.
+// The same of `count` vectors, most of them in tiles of COUNT.
 template <int CHANNELS, int COUNT, typename T>
-static void sum_tiles(const T* x, const Int* start_v, Int count, Int inputs, Int plane, const Int* offset_k,
-                      Int positions, const T* weight, T* sum, Int sum_step) {
+static void sum_tiles(const T* x, const Int* start_v, Int count, const Int* offset_k, Int positions, const T* weight,
+                      T* sum, Int sum_step) {
     for (; count >= COUNT; count -= COUNT, start_v += COUNT, sum += COUNT * VectorOf<T>::LANES)
-        sum_tile<CHANNELS, COUNT>(x, start_v, inputs, plane, offset_k, positions, weight, sum, sum_step);
+        sum_tile<CHANNELS, COUNT>(x, start_v, offset_k, positions, weight, sum, sum_step);
     if constexpr (COUNT > 1)
-        if (count) sum_tiles<CHANNELS, COUNT / 2>(x, start_v, count, inputs, plane, offset_k, positions, weight, sum, sum_step);
+        if (count) sum_tiles<CHANNELS, COUNT / 2>(x, start_v, count, offset_k, positions, weight, sum, sum_step);
 }
 
 template <int STEP, typename T>
@@ -133,12 +132,12 @@ __global__ void convolve(const T* x, const T* weight, const T* bias, T* y, long 
                          long long step_p, long long step_q, long long to_step_c, long long to_step_y,
                          long long to_step_x, const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
-    const Int positions = v.kernel * h.kernel;
-    const Blocks<T> blocks(axis_d, images, inputs, BLOCK_BYTES, 256);
+    const Int positions = inputs * v.kernel * h.kernel;
+    const Blocks<T> blocks(axis_d, images, inputs, BLOCK_BYTES, 128);
     Rows<T> rows(blocks.axis_d, blocks.images * inputs, 0, blocks.dense);
-    const std::vector<Int> offset_k = offsets(rows), start_v = blocks.starts(rows);
+    const std::vector<Int> offset_k = offsets(rows, inputs), start_v = blocks.starts(rows);
     const Int length = start_v.size() * VectorOf<T>::LANES;
-    Buffer<T> packed(outputs * inputs * positions), sum(MOST_CHANNELS * length);
+    Buffer<T> packed(outputs * positions), sum(MOST_CHANNELS * length);
     for (Int g = 0; g < groups; ++g) {
         const T* kernels = weight + g * step_group;
         T* next = packed.data();
@@ -157,8 +156,8 @@ __global__ void convolve(const T* x, const T* weight, const T* bias, T* y, long 
                 constexpr int CHANNELS = decltype(count)::value;
                 for (Int n = 0; n < some; ++n) {
                     sum_tiles<CHANNELS, beside(CHANNELS)>(
-                        rows.element_n.data() + n * inputs * rows.plane, start_v.data(), blocks.vectors(bottom - top), inputs,
-                        rows.plane, offset_k.data(), positions, packed.data() + first * inputs * positions, sum.data(), length);
+                        rows.element_n.data() + n * inputs * rows.plane, start_v.data(), blocks.vectors(bottom - top),
+                        offset_k.data(), positions, packed.data() + first * positions, sum.data(), length);
                     for (Int o = 0; o < CHANNELS; ++o) {
                         const Int channel = g * outputs + first + o;
                         T* target = y + ((from + n) * groups * outputs + channel) * to_step_c + top * to_step_y;
@@ -187,7 +186,7 @@ template <int HALF, typename T> __forceinline__ void fold(typename VectorOf<T>::
     if constexpr (HALF > 1) fold<HALF / 2, T>(sum_l);
 }
 
-// Sums of products of CHANNELS output channels and COUNT positions of an input channel, over all windows of some images.
+// Sums of products of CHANNELS output channels and COUNT positions of input channels, over all windows of some images.
 template <int CHANNELS, int COUNT, typename T>
 static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_image, const Int* start_v, Int vectors,
                          Int images, const Int* offset_k, T* total_k, Int total_step) {
@@ -244,14 +243,14 @@ __global__ void convolve_weights(const T* g, const T* x, T* dw, long long images
                                  long long g_step_x, long long x_step_n, long long x_step_c, long long x_step_y,
                                  long long x_step_x, const Axis* axis_d) {
     const Axis v = axis_d[0], h = axis_d[1];
-    const Int positions = v.kernel * h.kernel;
-    const Blocks<T> blocks(axis_d, images, inputs + outputs, 4 * BLOCK_BYTES, 512);
+    const Int positions = inputs * v.kernel * h.kernel;
+    const Blocks<T> blocks(axis_d, images, inputs + outputs, 4 * BLOCK_BYTES, 96);
     Rows<T> rows(blocks.axis_d, blocks.images * inputs, 0, blocks.dense);
-    const std::vector<Int> offset_k = offsets(rows), start_v = blocks.starts(rows);
+    const std::vector<Int> offset_k = offsets(rows, inputs), start_v = blocks.starts(rows);
     const Int length = start_v.size() * VectorOf<T>::LANES, planes = blocks.images * outputs;
     Buffer<T> g_n(planes * length);
-    std::memset(dw, 0, sizeof(T) * groups * outputs * inputs * positions);
-    for (Int group = 0; group < groups; ++group, dw += outputs * inputs * positions)
+    std::memset(dw, 0, sizeof(T) * groups * outputs * positions);
+    for (Int group = 0; group < groups; ++group, dw += outputs * positions)
         blocks.each(images, v.out, [&](Int from, Int some, Int top, Int bottom) {
             if (bottom - top < blocks.axis_d[0].out) std::memset(g_n.data(), 0, sizeof(T) * planes * length);
             for (Int n = 0; n < some; ++n) {
@@ -267,11 +266,10 @@ __global__ void convolve_weights(const T* g, const T* x, T* dw, long long images
             }
             each_block(outputs, [&](Int first, auto count) {
                 constexpr int CHANNELS = decltype(count)::value;
-                for (Int c = 0; c < inputs; ++c)
-                    product_tiles<CHANNELS, beside(CHANNELS)>(
-                        g_n.data() + first * length, outputs * length, length, rows.element_n.data() + c * rows.plane,
-                        inputs * rows.plane, start_v.data(), blocks.vectors(bottom - top), some, offset_k.data(), positions,
-                        dw + (first * inputs + c) * positions, inputs * positions);
+                product_tiles<CHANNELS, beside(CHANNELS)>(
+                    g_n.data() + first * length, outputs * length, length, rows.element_n.data(), inputs * rows.plane,
+                    start_v.data(), blocks.vectors(bottom - top), some, offset_k.data(), positions, dw + first * positions,
+                    positions);
             });
         });
 }
