@@ -140,14 +140,14 @@ __global__ void convolve(const T* x, const T* weight, const T* bias, T* y, long 
     Buffer<T> packed(outputs * positions), sum(MOST_CHANNELS * length);
     for (Int g = 0; g < groups; ++g) {
         const T* kernels = weight + g * step_group;
-        T* next = packed.data();
-        each_block(outputs, [&](Int first, auto count) {
-            for (Int c = 0; c < inputs; ++c)
+        for (Int c = 0; c < inputs; ++c)
+            each_block(outputs, [&](Int first, auto count) {
+                T* next = packed.data() + first * positions + c * v.kernel * h.kernel * count;
+                const T* from = kernels + first * step_out + c * step_in;
                 for (Int p = 0; p < v.kernel; ++p)
                     for (Int q = 0; q < h.kernel; ++q)
-                        for (Int o = first; o < first + count; ++o)
-                            *next++ = kernels[o * step_out + c * step_in + p * step_p + q * step_q];
-        });
+                        for (Int o = 0; o < count; ++o) *next++ = from[o * step_out + p * step_p + q * step_q];
+            });
         blocks.each(images, v.out, [&](Int from, Int some, Int top, Int bottom) {
             for (Int n = 0; n < some; ++n)
                 for (Int c = 0; c < inputs; ++c)
@@ -189,7 +189,7 @@ template <int HALF, typename T> __forceinline__ void fold(typename VectorOf<T>::
 // Sums of products of CHANNELS output channels and COUNT positions of input channels, over all windows of some images.
 template <int CHANNELS, int COUNT, typename T>
 static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_image, const Int* start_v, Int vectors,
-                         Int images, const Int* offset_k, T* total_k, Int total_step) {
+                         Int images, const Int* offset_k, T* sum_n) {
     typedef typename VectorOf<T>::type Vector;
     constexpr Int LANES = VectorOf<T>::LANES;
     Vector total[CHANNELS][COUNT] = {};
@@ -215,24 +215,16 @@ static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_
         for (int l = 0; l < LANES; ++l)
             sum_l[l] = first + l < CHANNELS * COUNT ? total[(first + l) / COUNT][(first + l) % COUNT] : Vector{};
         fold<LANES / 2, T>(sum_l);
-#pragma GCC unroll 16
-        for (int l = 0; l < LANES; ++l)
-            if (first + l < CHANNELS * COUNT)
-                total_k[(first + l) / COUNT * total_step + (first + l) % COUNT] += sum_l[0][l];
+        const Vector sum = load(sum_n + first) + sum_l[0];
+        std::memcpy(sum_n + first, &sum, VECTOR_BYTES);
     }
 }
 
-template <int CHANNELS, int COUNT, typename T>
-static void product_tiles(const T* g, Int g_image, Int g_step, const T* x, Int x_image, const Int* start_v,
-                          Int vectors, Int images, const Int* offset_k, Int positions, T* total_k,
-                          Int total_step) {
-    for (; positions >= COUNT; positions -= COUNT, offset_k += COUNT, total_k += COUNT)
-        product_tile<CHANNELS, COUNT>(g, g_image, g_step, x, x_image, start_v, vectors, images, offset_k,
-                                              total_k, total_step);
+// Calls run(first position, constant) for tiles of positions.
+template <int COUNT, typename Run> static void each_tile(Int first, Int positions, Run run) {
+    for (; positions - first >= COUNT; first += COUNT) run(first, std::integral_constant<int, COUNT>());
     if constexpr (COUNT > 1)
-        if (positions)
-            product_tiles<CHANNELS, COUNT / 2>(g, g_image, g_step, x, x_image, start_v, vectors, images,
-                                                       offset_k, positions, total_k, total_step);
+        if (first < positions) each_tile<COUNT / 2>(first, positions, run);
 }
 
 // For each position the products of `g` and the elements there, summed over all windows. Between rows of windows zeros are
@@ -248,9 +240,21 @@ __global__ void convolve_weights(const T* g, const T* x, T* dw, long long images
     Rows<T> rows(blocks.axis_d, blocks.images * inputs, 0, blocks.dense);
     const std::vector<Int> offset_k = offsets(rows, inputs), start_v = blocks.starts(rows);
     const Int length = start_v.size() * VectorOf<T>::LANES, planes = blocks.images * outputs;
-    Buffer<T> g_n(planes * length);
-    std::memset(dw, 0, sizeof(T) * groups * outputs * positions);
-    for (Int group = 0; group < groups; ++group, dw += outputs * positions)
+    // calls run(first channel, first position, constants of how many, where their sums are)
+    const auto each = [&](auto run) {
+        Int at = 0;
+        each_block(outputs, [&](Int first, auto channels) {
+            each_tile<beside(channels)>(0, positions, [&](Int k, auto count) {
+                run(first, k, channels, count, at);
+                at += rounded_up(channels * count, VectorOf<T>::LANES);
+            });
+        });
+        return at;
+    };
+    const Int sums = each([](Int, Int, auto, auto, Int) {});
+    Buffer<T> g_n(planes * length), sum_n(sums);
+    for (Int group = 0; group < groups; ++group, dw += outputs * positions) {
+        std::memset(sum_n.data(), 0, sizeof(T) * sums);
         blocks.each(images, v.out, [&](Int from, Int some, Int top, Int bottom) {
             if (bottom - top < blocks.axis_d[0].out) std::memset(g_n.data(), 0, sizeof(T) * planes * length);
             for (Int n = 0; n < some; ++n) {
@@ -264,14 +268,17 @@ __global__ void convolve_weights(const T* g, const T* x, T* dw, long long images
                         LUCID_WITH_STEP(g_step_x, copy_row, target + y * blocks.pitch, row + y * g_step_y, g_step_x, h.out);
                 }
             }
-            each_block(outputs, [&](Int first, auto count) {
-                constexpr int CHANNELS = decltype(count)::value;
-                product_tiles<CHANNELS, beside(CHANNELS)>(
+            each([&](Int first, Int k, auto channels, auto count, Int at) {
+                product_tile<decltype(channels)::value, decltype(count)::value>(
                     g_n.data() + first * length, outputs * length, length, rows.element_n.data(), inputs * rows.plane,
-                    start_v.data(), blocks.vectors(bottom - top), some, offset_k.data(), positions, dw + first * positions,
-                    positions);
+                    start_v.data(), blocks.vectors(bottom - top), some, offset_k.data() + k, sum_n.data() + at);
             });
         });
+        each([&](Int first, Int k, auto channels, auto count, Int at) {
+            for (Int o = 0; o < channels; ++o)
+                for (Int i = 0; i < count; ++i) dw[(first + o) * positions + k + i] = sum_n.data()[at + o * count + i];
+        });
+    }
 }
 
 }  // namespace lucid

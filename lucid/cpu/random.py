@@ -18,7 +18,9 @@ _FILLS = {
     "normal": Function("random.cpp", "fill_normal", _FLOATS),
     "exponential": Function("random.cpp", "fill_exponential", _FLOATS),
     "integers": Function(
-        "random.cpp", "fill_integers", [(each,) for each in ("signed char", "unsigned char", "short", "int", "long long")]
+        "random.cpp",
+        "fill_integers",
+        [(each,) for each in ("signed char", "unsigned char", "short", "int", "long long")],
     ),
     "bernoulli": Function("random.cpp", "fill_bernoulli"),
 }
