@@ -11,12 +11,11 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import (
-    LONG_ROW,
     MOST_DRIFT,
-    ROWS_BLOCK,
     about_the_mean,
     array_sum,
     by_rows,
+    column_products,
     row_blocks,
     row_products,
     row_sums,
@@ -32,25 +31,32 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array, Ints
 
 
+# Elements that are computed at a time on the CPU: four arrays of as many lie in a second-level cache of 2 MiB.
+BLOCK = 1 << 17
+
+
+def _over_lines(xp: ModuleType, x: Array, dim: Ints) -> bool:
+    """Return whether the last dimension of an array on the CPU is summed over: it is first, line by line."""
+    return xp is np and dim[-1:] == (x.ndim - 1,)
+
+
 def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
     """Return the sum over `dim`, kept with size 1."""
-    if xp is np and dim == (1,) and x.ndim == 2:
-        return row_sums(x)
+    if _over_lines(xp, x, dim):
+        return array_sum(row_sums(x), dim[:-1], None, keepdims=True)
     return sum_of(xp, x, dim, keepdims=True)
 
 
 def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     """Return the sum of ``x * y`` over `dim`, kept with size 1."""
-    if xp is np and dim == (1,) and x.ndim == 2:
-        return row_products(x, y)
-    first = x.ndim
-    while first and first - 1 in dim:
-        first -= 1
-    if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
-        flat = (*x.shape[:first], math.prod(x.shape[first:]))
-        products = row_products(x.reshape(flat), y.reshape(flat))
-        return array_sum(products, tuple([d for d in dim if d < first])).reshape(kept_shape(x.shape, dim))
+    if _over_lines(xp, x, dim):
+        return array_sum(row_products(x, y), dim[:-1], None, keepdims=True)
     return sum_of(xp, xp.multiply(x, y), dim, keepdims=True)
+
+
+def _of_lines(weight: Ints, x: Array) -> bool:
+    """Return whether by weights of that shape all elements of a line, along the last dimension, have one weight."""
+    return len(weight) == x.ndim and weight[-1] == 1
 
 
 def _is_exact(mean: Array, squares: Array, count: int) -> bool:
@@ -80,7 +86,7 @@ def _forward(
         squares = about_the_mean(xp, squares, drift, count)
     variance = squares / count
     scale = 1 / xp.sqrt(variance + eps)
-    if weight is not None and weight.shape == scale.shape:
+    if weight is not None and (weight.shape == scale.shape or _of_lines(weight.shape, x)):
         scale, weight = scale * weight, None
     xp.multiply(source, scale, out=out)
     if weight is not None:
@@ -91,43 +97,52 @@ def _forward(
 
 
 def _backward(
-    xp: ModuleType, out: Array, known: Array, grad: Array, x: Array, weight: Array, mean: Array, variance: Array,
-    dim: Ints, eps: float, center: bool, broadcast: Ints, wants: tuple[bool, ...],
+    xp: ModuleType, out: Array | None, known: Array, grad: Array, x: Array, weight: Array, mean: Array,
+    variance: Array, dim: Ints, eps: float, center: bool, broadcast: Ints, wants: tuple[bool, ...],
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Write the gradient of `x` into `out` and return those of weight and bias, zeros if they are not wanted.
+    """Write the gradient of `x` into `out`, if there is one, and return those of weight and bias, or zeros.
 
     `known` is room. With ``h = grad * weight`` and ``r = 1 / sqrt(variance + eps)`` the gradient of x is ``r * (h +
-    slope * (x - mean) - sum(h) / count)``, where ``slope = -sum(h * (x - mean)) * r ** 2 / count``. Long rows
-    of NumPy's take the mean off the sums and not off x: one pass less, and the rounding of PyTorch.
+    slope * (x - mean) - sum(h) / count)``, where ``slope = -sum(h * (x - mean)) * r ** 2 / count``.
     """
     count = count_of(x.shape, dim)
     scale = 1 / xp.sqrt(variance + eps)
-    none = xp.zeros(broadcast, grad.dtype)
-    to_weight, to_bias = none, sum_to_array(xp, grad, broadcast) if wants[2] else none
-    # a number for each set of values needs these not one by one
+    # a number for each set of values is a factor of its sums
     plain = weight is None or weight.shape == scale.shape
-    if wants[1] and not (wants[0] and plain):
-        y = xp.multiply(xp.subtract(x, mean, out=known) if center else x, scale, out=known)
-        # where nothing is summed the products are the result, and need memory of their own
-        room = known if not wants[0] else None if grad.shape == broadcast else out
-        to_weight = sum_to_array(xp, xp.multiply(grad, y, out=room), broadcast)
-    if not wants[0]:
-        return to_weight, to_bias
-    h = grad if plain else xp.multiply(grad, weight, out=known)
-    total = _total(xp, h, dim) if center else 0
-    in_sums = center and xp is np and dim == (1,) and x.shape[1] >= LONG_ROW
-    centred = x if in_sums or not center else xp.subtract(x, mean, out=out)
-    products = _inner(xp, h, centred, dim) - (total * mean if in_sums else 0)
-    # no values have no variance, but a sum
-    if plain and wants[1] and x.size:
-        to_weight = products * scale
-    slope = products * (scale * scale / -count)
-    # in one place, which stays in the cache
-    xp.multiply(centred, slope, out=out)
-    xp.add(out, h, out=out)
-    if center:
-        xp.subtract(out, total / count + (slope * mean if in_sums else 0), out=out)
-    xp.multiply(out, scale if weight is None or not plain else scale * weight, out=out)
+    to_weight, to_bias = [xp.zeros(broadcast, grad.dtype) for _ in range(2)]
+    centred = xp.subtract(x, mean, out=known) if center else x
+    lines = _over_lines(xp, x, dim)
+    if lines and (_of_lines(broadcast, x) or (weight is None and not any(wants[1:]))):
+        sums, products = row_sums(grad), row_products(grad, centred)
+        # no values have no variance, but a sum
+        if wants[1] and x.size:
+            to_weight = sum_to_array(xp, products * scale, broadcast)
+        if wants[2]:
+            to_bias = sum_to_array(xp, sums, broadcast)
+        if not plain:
+            sums, products = sums * weight, products * weight
+        total, products = [array_sum(each, dim[:-1], None, keepdims=True) for each in (sums, products)]
+    else:
+        if wants[2]:
+            to_bias = sum_to_array(xp, grad, broadcast)
+        if lines:
+            each = xp.multiply(grad, centred, out=known if out is None else out)
+            if wants[1]:
+                to_weight = column_products(each, scale)
+            total, products = [row_sums(e) if weight is None else row_products(e, weight) for e in (grad, each)]
+        else:
+            h = grad if plain else grad * weight
+            total, products = _total(xp, h, dim), _inner(xp, h, centred, dim)
+            if wants[1]:
+                each = products * scale if plain and x.size else grad * centred * scale
+                to_weight = sum_to_array(xp, each, broadcast)
+    if out is not None:
+        # in one place, which stays in the cache
+        xp.multiply(centred, products * (scale * scale / -count), out=out)
+        xp.add(out, grad if plain else xp.multiply(grad, weight, out=known), out=out)
+        if center:
+            xp.subtract(out, total / count, out=out)
+        xp.multiply(out, scale if weight is None or not plain else scale * weight, out=out)
     return to_weight, to_bias
 
 
@@ -137,23 +152,38 @@ def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     if dim == tuple(range(first, len(shape))) and len(broadcast) <= len(dim):
         # rows: layer norm
         return (math.prod(shape[:first]), math.prod(shape[first:])), (1,), (math.prod(broadcast),)
-    if len(shape) > 3 and dim == (0, *range(2, len(shape))):
-        # channels: batch norm
-        return (*shape[:2], math.prod(shape[2:])), (0, 2), (1, math.prod(broadcast), 1)
+    first = len(shape)
+    while first - 1 in dim and len(broadcast) == len(shape) and broadcast[first - 1] == 1:
+        first -= 1
+    if first < len(shape) - 1:
+        # lines: batch norm and instance norm
+        dim = (*[d for d in dim if d < first], first)
+        return (*shape[:first], math.prod(shape[first:])), dim, (*broadcast[:first], 1)
     return shape, dim, broadcast
 
 
-def _at_once(xp: ModuleType, x: Array, axes: Ints) -> bool:
-    """Whether an array is not taken in blocks of rows: it is small, or values of several rows belong together."""
-    return xp is not np or x.size <= ROWS_BLOCK or 0 in axes
+def _blocks(xp: ModuleType, shape: tuple[int, ...], axes: Ints) -> list[Any]:
+    """Return the indices of blocks: of rows or, if the values of several rows belong together, of channels."""
+    size = math.prod(shape)
+    if xp is np and size > BLOCK:
+        if 0 not in axes:
+            return [(block,) for block in row_blocks(shape[0], size // shape[0], BLOCK)]
+        if axes == (0, 2):
+            return [(slice(None), block) for block in row_blocks(shape[1], size // shape[1], BLOCK)]
+    return [(...,)]
 
 
 def _long_rows(xp: ModuleType, shape: Ints, axes: Ints) -> by_rows:
-    return by_rows(shape[0] if xp is np and 0 not in axes else 1, shape[-1])
+    return by_rows(math.prod(shape[:-1]) if xp is np and len(shape) - 1 in axes else 1, shape[-1])
 
 
 def _shaped(xp: ModuleType, x: Array, work: np.dtype[Any], shape: Ints) -> Any:
     return None if x is None else x.reshape(shape).astype(work, copy=False)
+
+
+def _in_block(operand: Any, index: Any, axes: Ints) -> Any:
+    """Return the part of weights, or of their gradient, that belongs to a block: of channels, as a view."""
+    return operand if operand is None or 0 not in axes or len(index) == 1 else operand[index]
 
 
 @primitive(outputs=("out", "mean", "variance"), saved_as={"x": "input"})
@@ -179,22 +209,15 @@ def normalise(
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
     out = xp.empty(shape, x.dtype)
+    mean, variance = [xp.empty(kept_shape(shape, axes), work) for _ in range(2)]
     with _long_rows(xp, shape, axes):
-        if _at_once(xp, x, axes):
-            whole = out if work == x.dtype else xp.empty(shape, work)
-            mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
-            if whole is not out:
-                out[...] = whole
-        else:
-            kept = kept_shape(shape, axes)
-            mean, variance = np.empty(kept, work), np.empty(kept, work)
-            for block in row_blocks(shape[0], x.size // shape[0]):
-                part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
-                mean[block], variance[block] = _forward(
-                    np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
-                )
-                if work != x.dtype:
-                    out[block] = part
+        for index in _blocks(xp, shape, axes):
+            values = rows[index].astype(work, copy=False)
+            part = out[index] if work == x.dtype else xp.empty(values.shape, work)
+            factor, offset = _in_block(weight, index, axes), _in_block(bias, index, axes)
+            mean[index], variance[index] = _forward(xp, part, values, factor, offset, axes, eps, center)
+            if work != x.dtype:
+                out[index] = part
     return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
 
 
@@ -241,37 +264,31 @@ def normalise_grad(
     kept = kept_shape(shape, axes)
     grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
     weight = _shaped(xp, weight, work, affine)
-    settings = (axes, eps, center, affine, wants)
-    out = xp.empty(shape, x.dtype) if wants[0] else xp.zeros(0, x.dtype)
-    whole: Any
-    if _at_once(xp, x, axes):
-        whole = out if work == x.dtype or not wants[0] else xp.empty(shape, work)
-        grad, rows = grad.astype(work, copy=False), rows.astype(work, copy=False)
-        known = xp.empty(shape, work)
-        with _long_rows(xp, shape, axes):
-            to_weight, to_bias = _backward(xp, whole, known, grad, rows, weight, mean, variance, *settings)
-        if whole is not out:
-            out[...] = whole
-    else:
-        to_weight, to_bias = np.zeros(affine, work), np.zeros(affine, work)
-        blocks = list(row_blocks(shape[0], x.size // shape[0]))
-        # fresh memory for every block would cost more than the work on it
-        spare: Any = np.empty(rows[blocks[0]].shape, work)
-        known: Any = np.empty_like(spare)
-        with _long_rows(xp, shape, axes):
-            for block in blocks:
-                size = block.stop - block.start
-                part = out[block] if wants[0] and work == x.dtype else spare[:size]
-                some_weight, some_bias = _backward(
-                    np, part, known[:size], grad[block].astype(work, copy=False), rows[block].astype(work, copy=False),
-                    weight, mean[block], variance[block], *settings,
-                )  # fmt: skip
-                if wants[1]:
-                    to_weight += some_weight
-                if wants[2]:
-                    to_bias += some_bias
-                if wants[0] and work != x.dtype:
-                    out[block] = part
+    out = xp.empty(shape if wants[0] else 0, x.dtype)
+    to_weight, to_bias = [xp.zeros(affine, work) for _ in range(2)]
+    known: Any = None
+    wide: Any = None
+    with _long_rows(xp, shape, axes):
+        for index in _blocks(xp, shape, axes):
+            values, upper = rows[index].astype(work, copy=False), grad[index].astype(work, copy=False)
+            # a gradient of a sum is one number, repeated by strides of 0
+            upper = upper if upper.shape[-1:] == (1,) or upper.strides[-1:] == (upper.itemsize,) else xp.array(upper)
+            if known is None:
+                # fresh memory for every block would cost more than the work on it
+                known = xp.empty(values.shape, work)
+                wide = xp.empty(values.shape, work) if wants[0] and work != x.dtype else None
+            within = tuple(map(slice, values.shape))
+            part: Any = None if not wants[0] else out[index] if wide is None else wide[within]
+            factor = _in_block(weight, index, axes)
+            sums = _in_block(to_weight, index, axes), _in_block(to_bias, index, axes)
+            settings = axes, eps, center, sums[0].shape, wants
+            some = _backward(
+                xp, part, known[within], upper, values, factor, mean[index], variance[index], *settings
+            )  # fmt: skip
+            for total, each in zip(sums, some, strict=True):
+                xp.add(total, each, out=total)
+            if wide is not None:
+                out[index] = part
     return out.reshape(x.shape) if wants[0] else out, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
 
 

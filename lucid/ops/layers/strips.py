@@ -70,7 +70,7 @@ class Strips(NamedTuple):
         return window_size(self.axes[1:])
 
     def blocks(self, xp: ModuleType, count: int, channels: int, itemsize: int) -> Iterator[Block]:
-        """Yield the images in blocks whose strips fit."""
+        """Yield the images in blocks, with strips that fit."""
         each = max(1, channels * len(self.first) * self.positions * self.rows * self.row * itemsize)
         joined = max(1, min(count, -(-WINDOWS // max(1, self.axes[0].out * self.row)), 4 * CPU_BLOCK // each))
         most = CPU_BLOCK // (each * joined)
@@ -114,7 +114,7 @@ class Strips(NamedTuple):
             yield block, values
 
     def at(self, values: Array, place: tuple[int, int], groups: int, joined: int) -> Array:
-        """Return of each channel what windows hold at one place, (products, groups, rows, windows), as a view."""
+        """Return the columns of one place of windows, of shape (products, groups, rows, windows), as a view."""
         strip, row = place
         height = math.prod(values.shape[2 : len(self.axes) + 2]) // groups
         columns = values[:, strip].reshape(len(values), groups, height, self.rows * joined * self.row)

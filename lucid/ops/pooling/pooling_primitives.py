@@ -151,9 +151,9 @@ def numbered_taps(axes: tuple[Axis, ...]) -> Iterator[tuple[int, Any, Any]]:
 
 @functools.lru_cache(maxsize=256)
 def _places(axes: tuple[Axis, ...]) -> tuple[Array, Array] | None:
-    """Return where each window begins in a plane, counted over all its elements, and how far behind positions lie.
+    """Return the first index of each window in a plane, and the offsets of its positions, over all elements.
 
-    None if a window has no element: its position is none of the plane.
+    None if a window lies in the padding: it has no element.
     """
     begins, steps, size = np.zeros(1, np.intp), np.zeros(1, np.intp), 1
     for axis in reversed(axes):

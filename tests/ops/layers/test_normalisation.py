@@ -9,11 +9,12 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK
+from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK, column_products
 from lucid.ops.elementwise.power import pow
+from lucid.ops.layers import normalisation_primitives
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
-from lucid.ops.layers.normalisation_primitives import _is_exact
+from lucid.ops.layers.normalisation_primitives import _is_exact, normalise, normalise_grad
 from lucid.ops.reduction.sums import mean, sum
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -367,3 +368,80 @@ def test_rows_on_either_side_of_zero():
     for value in (1e4 / 3, -1e4 / 3):
         x = lucid.tensor(np.full((1, 1000), value, np.float32))
         assert lucid.nn.functional.layer_norm(x, (1000,)).abs().max().item() < 1e-2
+
+
+# the shape of the input, the dimensions that are summed over, the shape of the weights, and whether a mean is taken off
+KINDS = {
+    "layer": ((70, 30), (1,), (30,), True),
+    "layer of long rows": ((5, 2, 1500), (2,), (1500,), True),
+    "root mean square": ((70, 30), (1,), (30,), False),
+    "groups": ((4, 3, 2, 40), (2, 3), (1, 3, 2, 1), True),
+    "groups of long lines": ((2, 3, 2, 300), (2, 3), (1, 3, 2, 1), True),
+    "instances": ((4, 3, 5, 8), (2, 3), (1, 3, 1, 1), True),
+    "channels of images": ((6, 9, 4, 5), (0, 2, 3), (1, 9, 1, 1), True),
+    "channels of a batch": ((40, 9), (0,), (1, 9), True),
+    "one row": ((1, 30), (1,), (30,), True),
+}
+
+
+@pytest.mark.parametrize("block", [7, 100, 1 << 17])
+@pytest.mark.parametrize("weighed", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_and_lines(kind, weighed, block, rng, monkeypatch):
+    """Values and each of the gradients, alone or together, are those of the formula, whatever is computed at a time."""
+    monkeypatch.setattr(normalisation_primitives, "BLOCK", block)
+    shape, dim, broadcast, center = KINDS[kind]
+    x, grad = 3 + rng.standard_normal(shape), rng.standard_normal(shape)
+    weight, bias = (rng.standard_normal(broadcast), rng.standard_normal(broadcast)) if weighed else (None, None)
+    settings = {"dim": dim, "eps": 0.1, "center": center, "broadcast": broadcast}
+    got = normalise.cpu(x, weight, bias, **settings)
+    mean = x.mean(dim, keepdims=True) if center else np.zeros_like(got[1])
+    variance = ((x - mean) ** 2).mean(dim, keepdims=True)
+    y = (x - mean) / np.sqrt(variance + 0.1)
+    expected = y * weight + bias if weighed else y
+    for one, other in zip(got, (expected, mean, variance), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    h = grad * weight if weighed else grad
+    along = y * (h * y).mean(dim, keepdims=True) + (h.mean(dim, keepdims=True) if center else 0)
+    over = tuple(range(len(shape) - len(broadcast))) + tuple(
+        d for d, size in enumerate(broadcast, len(shape) - len(broadcast)) if size == 1 < shape[d]
+    )
+    wanted = [(h - along) / np.sqrt(variance + 0.1), (grad * y).sum(over), grad.sum(over)]
+    for wants in itertools.product([True, False], repeat=3):
+        some = normalise_grad.cpu(grad, x, weight, mean, variance, wants=wants, **settings)
+        for one, other, needed in zip(some, wanted, wants, strict=True):
+            if needed:
+                np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-11, atol=1e-11)
+
+
+def test_a_repeated_gradient(rng):
+    """A gradient whose elements lie in one place, as that of a sum, gives what it gives written out."""
+    x, weight = rng.standard_normal((6, 300)), rng.standard_normal(300)
+    settings = {"dim": (1,), "eps": 0.1, "center": True, "broadcast": (300,)}
+    _, mean, variance = normalise.cpu(x, weight, None, **settings)
+    repeated = np.broadcast_to(rng.standard_normal((6, 1)), x.shape)
+    for grad in (repeated, repeated[:, ::-1], np.broadcast_to(np.float64(2), x.shape)):
+        got = normalise_grad.cpu(grad, x, weight, mean, variance, wants=(True,) * 3, **settings)
+        expected = normalise_grad.cpu(grad.copy(), x, weight, mean, variance, wants=(True,) * 3, **settings)
+        for one, other in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("rows", [1, 31, 32, 33, 100])
+def test_column_products(rows, rng):
+    """Rows are weighed and added up: a thousand tenths are a hundred to a few units of the last digit."""
+    x, y = rng.standard_normal((rows, 5)), rng.standard_normal((rows, 1))
+    np.testing.assert_allclose(column_products(x, y), (x * y).sum(0), rtol=1e-12, atol=1e-13)
+    tenths = np.full((1000 * rows, 2), np.float32(0.1))
+    total = column_products(tenths, np.ones((1000 * rows, 1), np.float32))
+    np.testing.assert_allclose(total, [100 * rows] * 2, rtol=1e-6)
+
+
+def test_what_is_computed_at_a_time():
+    """Blocks of rows, or of channels where the rows of a batch belong together, have no more elements than may be."""
+    least = normalisation_primitives.BLOCK // 4
+    rows = normalisation_primitives._blocks(np, (10, least), (1,))
+    assert rows == [(slice(0, 4),), (slice(4, 8),), (slice(8, 10),)]
+    channels = normalisation_primitives._blocks(np, (4, 6, least // 4), (0, 2))
+    assert channels == [(slice(None), slice(0, 4)), (slice(None), slice(4, 6))]
+    assert normalisation_primitives._blocks(np, (4, 4, least // 4), (0, 2)) == [(...,)]

@@ -8,8 +8,11 @@ import pytest
 import lucid
 from lucid.errors import DtypeError, ShapeError
 from lucid.nn import functional as F
+from lucid.ops.layers import windows
+from lucid.ops.layers.windows import axes_of
 from lucid.ops.pooling.adaptive import adaptive_avg_pool2d
 from lucid.ops.pooling.pooling import avg_pool2d, max_pool1d, max_pool2d
+from lucid.ops.pooling.pooling_primitives import max_pool, max_pool_grad, max_pool_select
 from tests.gradients import numbers
 
 
@@ -210,3 +213,63 @@ def test_of_more_random_samples_than_images_the_first_are_taken(axes, rng):
     expected = numbers(pool(x, 2, 5, _random_samples=samples[:2]))
     np.testing.assert_array_equal(numbers(pool(x, 2, 5, _random_samples=samples)), expected)
     assert (numbers(pool(x, 2, 5, _random_samples=samples[3:])) != expected).any()
+
+
+WINDOWS = {
+    "apart": ((6, 7), (3, 2), (2, 3), (2, 3), (0, 0), (1, 1)),
+    "overlapping": ((7, 6), (4, 4), (3, 2), (2, 1), (1, 0), (1, 2)),
+    "between each other": ((9, 5), (3, 4), (3, 2), (3, 1), (1, 0), (2, 1)),
+    "dilated, with common ends": ((9, 4), (4, 2), (2, 2), (2, 2), (0, 0), (2, 1)),
+    "without an element": ((1, 9), (1, 3), (2, 3), (1, 3), (1, 1), (2, 1)),
+    "many positions": ((12, 11), (3, 2), (9, 9), (1, 1), (0, 0), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_each_window_by_itself(case, dtype, rng):
+    """Largest elements, their positions, gradients and what is selected are those of each window by itself."""
+    size, out, kernel, stride, before, dilation = WINDOWS[case]
+    axes = axes_of(size, out, kernel, stride, before, dilation)
+    # few different numbers: many are equal
+    x = rng.integers(-2, 3, (2, 3, *size)).astype(dtype)
+    g, other = rng.integers(1, 9, (2, 3, *out)).astype(dtype), rng.integers(0, 99, x.shape).astype(dtype)
+    values, which = max_pool.cpu(x, axes=axes)
+    dx, selected = max_pool_grad.cpu(g, which, axes=axes), max_pool_select.cpu(other, which, axes=axes)
+    expected = np.zeros_like(x)
+    for row, column in np.ndindex(*out):
+        begin = [w * s - b for w, s, b in zip((row, column), stride, before, strict=True)]
+        places = [
+            [(k, begin[d] + k * dilation[d]) for k in range(kernel[d]) if 0 <= begin[d] + k * dilation[d] < size[d]]
+            for d in range(2)
+        ]
+        inside = [(i * kernel[1] + j, (y, z)) for i, y in places[0] for j, z in places[1]]
+        for plane in np.ndindex(2, 3):
+            at = (*plane, row, column)
+            if not inside:
+                assert selected[at] == 0
+                continue
+            number, best = max(inside, key=lambda each: (x[(*plane, *each[1])], -each[0]))
+            assert values[at] == x[(*plane, *best)]
+            assert which[at] == number
+            assert selected[at] == other[(*plane, *best)]
+            expected[(*plane, *best)] += g[at]
+    np.testing.assert_array_equal(dx, expected)
+
+
+def test_the_gradient_of_an_infinity_stays_where_it_is():
+    """An infinite or NaN gradient reaches the largest element of its window alone."""
+    axes = axes_of((4, 4), (2, 2), (2, 2), (2, 2), (0, 0), (1, 1))
+    _, which = max_pool.cpu(np.arange(16.0).reshape(1, 1, 4, 4), axes=axes)
+    dx = max_pool_grad.cpu(np.array([[[[np.inf, 1.0], [np.nan, 2.0]]]]), which, axes=axes)
+    np.testing.assert_array_equal(dx[0, 0, 1::2, 1::2], [[np.inf, 1.0], [np.nan, 2.0]])
+    assert np.count_nonzero(dx) == 4
+
+
+def test_positions_of_large_windows_are_not_remembered():
+    """What is remembered of a window is small: of one with many positions nothing is."""
+    few = axes_of((8, 8), (1, 1), (8, 8), (1, 1), (0, 0), (1, 1))
+    many = axes_of((13, 5), (1, 1), (13, 5), (1, 1), (0, 0), (1, 1))
+    assert windows.taps(few) is windows.taps(few)
+    assert windows.taps(many) is not windows.taps(many)
+    assert len([*windows.taps(many)]) == 65
