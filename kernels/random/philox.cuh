@@ -155,7 +155,8 @@ __device__ __forceinline__ double inverse_normal_central(double q) {
     return __dmul_rn(rational(r, central_numerator_k, central_denominator_k), q);
 }
 
-__device__ __forceinline__ double inverse_normal_tail(double q) {
+// FAR: whether q may be nearer to 1/2 than exp(-25), as of no word of 32 bits.
+template <bool FAR = true> __device__ __forceinline__ double inverse_normal_tail(double q) {
     const double tail_numerator_k[8] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
                                         3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
                                         2.27238449892691845833e-2, 7.74545014278341407640e-4};
@@ -180,8 +181,8 @@ __device__ __forceinline__ double inverse_normal_tail(double q) {
                                          2.04426310338993978564e-15};
     const double distance = q < 0.0 ? -q : q;
     const double r = __dsqrt_rn(minus_log(__dadd_rn(0.5, -distance)));
-    const double value = r > 5.0 ? rational(__dadd_rn(r, -5.0), far_numerator_k, far_denominator_k)
-                                 : rational(__dadd_rn(r, -1.6), tail_numerator_k, tail_denominator_k);
+    const double value = FAR && r > 5.0 ? rational(__dadd_rn(r, -5.0), far_numerator_k, far_denominator_k)
+                                        : rational(__dadd_rn(r, -1.6), tail_numerator_k, tail_denominator_k);
     return q < 0.0 ? -value : value;
 }
 

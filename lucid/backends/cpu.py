@@ -1,4 +1,4 @@
-"""Switches of the CPU: compiled loops, and the number of threads of matrix products, which OpenBLAS of NumPy's runs.
+"""Switches of the CPU: compiled loops, and the number of threads of matrix products, OpenBLAS being part of NumPy.
 
 Everything else on the CPU runs in the thread that calls it.
 """

@@ -25,6 +25,7 @@ from lucid.base.dtype import (
 )
 from lucid.base.foreign.reading import check_unmasked, read
 from lucid.base.functions import cupy_functions
+from lucid.base.memory import c_copy
 from lucid.errors import DeviceError, DtypeError, NumberRangeError, ShapeError
 
 Array: TypeAlias = Any
@@ -91,6 +92,8 @@ def on(array: Array) -> AbstractContextManager[Any]:
 
 def copied(array: Array) -> Array:
     """Copy of an array, on its device: CuPy's own copies lie on the current one, wherever their array does."""
+    if type(array) is np.ndarray:
+        return c_copy(array)
     with on(array):
         return array.copy()
 
@@ -339,8 +342,9 @@ def _look_through(data: object) -> tuple[dtype, bool]:
                 continue
             tensors = tensors or _is_tensor(first)
             check_unmasked(first)
-            for leaf in (first, *members) if hasattr(kind, "dtype") else (first,):
-                one = _dtype_of_leaf(leaf)
+            # nor one per tensor, but per dtype
+            leaves = {leaf.dtype: leaf for leaf in (first, *members)}.values() if hasattr(kind, "dtype") else (first,)
+            for one in map(_dtype_of_leaf, leaves):
                 common = one if common is None else promote_types(common, one)
         level = list(chain.from_iterable(nested))
     return get_default_dtype() if common is None else common, tensors
@@ -352,16 +356,20 @@ def _is_tensor(leaf: object) -> bool:
 
 def _as_numbers(data: Any) -> Any:
     """Nested lists with a Python number in place of each tensor, whether or not it requires grad."""
-    if _nests(data):
-        return [_as_numbers(each) for each in data]
-    if not _is_tensor(data):
-        return data
-    if data.array.size != 1:
+    if not _nests(data):
+        return _number_of(data) if _is_tensor(data) else data
+    if len(set(map(type, data))) == 1 and _is_tensor(data[0]):
+        return [_number_of(each) for each in data]
+    return [_as_numbers(each) for each in data]
+
+
+def _number_of(tensor: Any) -> Any:
+    if tensor.array.size != 1:
         raise ShapeError(
-            f"a tensor in a sequence stands for one number, got one of shape {tuple(data.array.shape)}: join tensors "
+            f"a tensor in a sequence stands for one number, got one of shape {tuple(tensor.array.shape)}: join tensors "
             "with lucid.stack"
         )
-    return data.item()
+    return tensor.item()
 
 
 def _nests(data: object) -> bool:

@@ -23,6 +23,17 @@ with suppress(MemoryError):
     np.empty((32 << 20) - 8192, np.uint8)
 
 
+# Bytes of a tile by which an array is transposed, and its elements that lie together in what is read: those of a first-
+# level cache, in which each line that is read stays until all of it has been written.
+TILE = 1 << 15
+NEAR = 128
+# Elements along the other dimension below which tiles do not pay.
+WIDE = 128
+# Elements from which an array is transposed by tiles: fewer lie in the cache.
+TILED = 1 << 16
+# Bytes of a line of the cache, and of the longest vector of a processor.
+LINE = 64
+
 # What any size is below: NumPy and CuPy count bytes in signed integers of 64 bits, and CuPy in silence past their end.
 END = 1 << 63
 
@@ -86,6 +97,60 @@ def forwards(array: Array) -> Array:
     if all(step >= 0 for step in array.strides):
         return array
     return array[tuple([slice(None, None, -1 if step < 0 else 1) for step in array.strides])]
+
+
+def c_copy(array: Array) -> Array:
+    """Return a copy of an array of NumPy's in C order."""
+    if array.size < TILED or array.flags.c_contiguous:
+        return np.array(array, order="C")
+    out = np.empty(array.shape, array.dtype)
+    copy_tiled(out, array)
+    return out
+
+
+def copy_tiled(out: Array, array: Array) -> None:
+    """Write an array of NumPy's to another of its shape and any dtype: by tiles if its lines lie across in that.
+
+    NumPy writes line by line: where those of `array` lie across, each element is read from another line of the cache,
+    which is gone before its next element is wanted.
+    """
+    pair = _transposed(out, array)
+    if pair is None or np.may_share_memory(out, array):
+        np.copyto(out, array, "unsafe")
+        return
+    out, array = pair
+    down = min(out.shape[-2], NEAR)
+    right = TILE // out.itemsize // down
+    for place in np.ndindex(out.shape[:-2]):
+        target, source = out[place], array[place]
+        for i in range(0, out.shape[-2], down):
+            for j in range(0, out.shape[-1], right):
+                target[i : i + down, j : j + right] = source[i : i + down, j : j + right]
+
+
+def _transposed(out: Array, array: Array) -> tuple[Array, Array] | None:
+    """Return views of two arrays of one shape if lines of the one lie across in the other; else None.
+
+    Of their last two dimensions the elements of one lie nearest in `array`, those of the other in `out`.
+    """
+    if array.size < TILED:
+        return None
+    order = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
+    # size, and steps in both; dimensions that follow one another in both are one
+    dims: list[tuple[int, int, int]] = []
+    for size, step, read in [(out.shape[axis], out.strides[axis], array.strides[axis]) for axis in order]:
+        if dims and dims[-1][1:] == (size * step, size * read):
+            dims[-1] = dims[-1][0] * size, step, read
+        elif size > 1:
+            dims.append((size, step, read))
+    *rest, (width, _, across) = dims or [(0, 0, 0)]
+    near = min(range(len(rest)), key=lambda axis: abs(rest[axis][2]) or END, default=-1)
+    if near < 0 or not 0 < abs(rest[near][2]) < abs(across) >= LINE // 2 or width < WIDE:
+        return None
+    shape = tuple([size for size, *_ in dims])
+    axes = *[axis for axis in range(len(rest)) if axis != near], near, len(rest)
+    a, b = (x.transpose(order).reshape(shape).transpose(axes) for x in (out, array))
+    return a, b
 
 
 def byte_bounds(array: Any) -> tuple[int, int]:

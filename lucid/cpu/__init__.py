@@ -1,1 +1,1 @@
-"""Loops in C++ for the CPU, from ``kernels/cpu``: compiled once on each machine, and NumPy where they are not."""
+"""Loops in C++ for the CPU, from ``kernels/cpu``: compiled once on each machine; without a compiler NumPy's passes."""

@@ -16,7 +16,7 @@ from lucid.cuda.source.sources import files, folder, paste
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _OPTIONS = (
@@ -24,9 +24,11 @@ _OPTIONS = (
     "-O3",
     "-march=native",
     "-ffp-contract=off",
-    # neither changes a result: without them no choice and no root becomes an instruction of vectors
+    # none of these changes a result; without the first two no choice and no root becomes an instruction of vectors
     "-fno-math-errno",
     "-fno-trapping-math",
+    # it would put branches where a choice is, and no loop with branches is one of vectors
+    "-fno-tree-pre",
     "-fno-strict-aliasing",
     "-fvisibility=hidden",
     "-fPIC",
@@ -35,22 +37,16 @@ _OPTIONS = (
 )
 
 
-@functools.cache
-def _text(file: str) -> str:
-    """Return the text of a file with the headers of ``kernels`` in their places."""
+def whole(file: str, made: Callable[[], str] | None = None) -> Source:
+    """Return a file in ``kernels/cpu``, or one that is made, with the headers that it includes in their places."""
     own = folder() / "cpu"
     try:
-        text = (own / file).read_text(encoding="utf-8")
+        text = (own / file).read_text(encoding="utf-8") if made is None else made()
     except OSError as error:
         raise KernelError(f"no file {file!r} in {own}: the installation of lucid is incomplete") from error
     headers = {path.name: path for path in own.glob("*.h")}
-    return paste(text, f"kernels/cpu/{file}", {**files(), **headers})
-
-
-@functools.cache
-def declarations(file: str) -> Source:
-    """Return the declarations of a file in ``kernels/cpu`` and of the headers that it includes."""
-    return Source(_text(file), f"kernels/cpu/{file}")
+    name = f"kernels/cpu/{file}" if made is None else file
+    return Source(paste(text, name, {**files(), **headers}), name)
 
 
 @functools.cache
@@ -64,13 +60,13 @@ def _processor() -> str:
     return "".join([platform.machine(), *dict.fromkeys(told)])
 
 
-def library(file: str, instances: Mapping[str, str], *, make: bool) -> Path | None:
+def library(file: Source, instances: Mapping[str, str], *, make: bool) -> Path | None:
     """Return the path of the library of a file; None if it was not built before, and is not to be.
 
     Parameters
     ----------
-    file : str
-        The name of a file in ``kernels/cpu``.
+    file : Source
+        Such as `whole` returns.
     instances : dict
         The functions that it exports: C++ names with template arguments, by the names of their symbols.
     make : bool
@@ -85,9 +81,9 @@ def library(file: str, instances: Mapping[str, str], *, make: bool) -> Path | No
         f'extern "C" __attribute__((visibility("default"))) void* const {symbol} = (void*)&lucid::{name};\n'
         for symbol, name in sorted(instances.items())
     ]
-    source = "\n".join([_text(file), *lines])
+    source = "\n".join([file.whole, *lines])
     options = [*_OPTIONS, *(["-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else [])]
-    text, stem = _processor() + source, file.partition(".")[0]
+    text, stem = _processor() + source, file.name.rpartition("/")[2].partition(".")[0]
     if not make:
         return kept(stem, text, options)
-    return build(stem, text, options, what=f"kernels/cpu/{file}", source=lambda: source)
+    return build(stem, text, options, what=file.name, source=lambda: source)

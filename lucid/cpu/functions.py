@@ -1,4 +1,4 @@
-"""Functions of ``kernels/cpu``, declared where they are called; NumPy does their work where they are not compiled.
+"""Functions in C++ from ``kernels/cpu``, declared by their callers; without a compiler NumPy does their work.
 
 A function gives the bits that NumPy gives, or stands behind a size that decides alone which of both is called: a result
 never depends on what was compiled by then.
@@ -8,25 +8,36 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from lucid.backends import cpu
 from lucid.base.locks import Once
+from lucid.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
+    from lucid.cuda.source.signature import Source
 
     Call: TypeAlias = Callable[..., None]
 
 LOOK, BUILD = 1 << 12, 1 << 20
-"""Elements that are worked on before a library is loaded, and before it is compiled: a small script waits for neither."""
+"""Elements that are worked on before a library is loaded, and before it is compiled: small scripts wait for neither."""
 
+_COMPILER = "lucid.cpu.compiler"
 _TYPES: dict[str, Any] = {
     "P": ctypes.c_void_p, "q": ctypes.c_int64, "Q": ctypes.c_uint64, "i": ctypes.c_int32, "I": ctypes.c_uint32,
     "d": ctypes.c_double, "f": ctypes.c_float, "?": ctypes.c_bool,
 }  # fmt: skip
+
+
+UNITS: dict[str, Unit] = {}
+"""The files of which functions are declared, by their names."""
 
 
 class Unit:
@@ -36,6 +47,8 @@ class Unit:
     ----------
     file : str
         Its name.
+    made : callable, optional
+        Gives the text of a file that stands nowhere; "" if there is nothing to compile.
 
     Attributes
     ----------
@@ -43,13 +56,21 @@ class Unit:
         What is declared of it.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, made: Callable[[], str] | None = None) -> None:
+        UNITS[file] = self
         self.file = file
+        self._made = made
         self.functions: list[Function] = []
         self.loaded: ctypes.CDLL | None = None
         self._worked = 0
         self._next = LOOK
         self._once: Once[int, None] = Once()
+
+    @cached_property
+    def source(self) -> Source:
+        """The text of the file, and its declarations."""
+        # with what compiles and keeps code it would be a tenth of `import lucid`
+        return import_module(_COMPILER).whole(self.file, self._made)
 
     def work(self, elements: int) -> ctypes.CDLL | None:
         """Return the library, or None while it is not worth its compilation, or cannot be compiled."""
@@ -64,24 +85,30 @@ class Unit:
         self._next = sys.maxsize if make else BUILD
         if sys.platform == "win32":
             return
-        # what compiles and keeps code is loaded when it is needed: it would be a tenth of `import lucid`
-        from lucid.cpu.compiler import library  # noqa: PLC0415
-        from lucid.errors import KernelError  # noqa: PLC0415
-
-        instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
         try:
-            path = library(self.file, instances, make=make)
-            if path is not None:
-                self.loaded = ctypes.CDLL(str(path))
+            self.build(make=make)
         except (KernelError, OSError) as error:
-            import logging  # noqa: PLC0415
-
             self._next = sys.maxsize
-            log = logging.getLogger("lucid.cpu")
+            log = import_module("logging").getLogger("lucid.cpu")
             log.info("kernels/cpu/%s is not compiled, and NumPy does its work: %s", self.file, error)
 
+    def build(self, *, make: bool = True) -> bool:
+        """Load the library, compiled if it was not before and `make` says so; return whether there is one.
 
-_UNITS: dict[str, Unit] = {}
+        Raises
+        ------
+        KernelError
+            If there is no compiler, or it finds an error.
+        OSError
+            If the library cannot be loaded.
+        """
+        instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
+        if self._made is not None and not self._made():
+            return False
+        path = import_module(_COMPILER).library(self.source, instances, make=make)
+        if path is not None:
+            self.loaded = ctypes.CDLL(str(path))
+        return path is not None
 
 
 class Function:
@@ -89,7 +116,7 @@ class Function:
 
     Parameters
     ----------
-    file : str
+    file : str or Unit
         The file.
     name : str
         The function there, in namespace lucid.
@@ -102,9 +129,9 @@ class Function:
         Of template arguments the symbol and the C++ name.
     """
 
-    def __init__(self, file: str, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
+    def __init__(self, file: str | Unit, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
         self.name = name
-        self.unit = _UNITS.setdefault(file, Unit(file))
+        self.unit = (UNITS.get(file) or Unit(file)) if isinstance(file, str) else file
         self.unit.functions.append(self)
         self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
         for each in instances:
@@ -113,7 +140,7 @@ class Function:
         self._calls: dict[tuple[str, ...], Call] = {}
 
     def __call__(self, work: int, *arguments: str) -> Call | None:
-        """Return the function for these template arguments, or None where NumPy is to do it.
+        """Return the function for these template arguments; None if NumPy does its work.
 
         It takes numbers, and addresses for pointers, and lets other threads run meanwhile.
 
@@ -135,15 +162,29 @@ class Function:
         return None if library is None else self._bound(library, arguments)
 
     def _bound(self, library: ctypes.CDLL, arguments: tuple[str, ...]) -> Call:
-        from lucid.cpu.compiler import declarations  # noqa: PLC0415
-
-        codes = declarations(self.unit.file).signature(self.name, arguments)
-        address = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value
-        call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(address)
+        codes = self.unit.source.signature(self.name, arguments)
+        pointer = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value or 0
+        call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(pointer)
         self._calls[arguments] = call
         return call
 
 
-def address(array: Array) -> int:
-    """Return the address of the first element of an array of NumPy's."""
+def _told(array: Array) -> int:
     return array.__array_interface__["data"][0]
+
+
+# An array of NumPy's begins with the address of its elements, behind what every object of Python's begins with: all
+# that is compiled against NumPy reads it there. Asking for it takes six times as long.
+_HEAD = object.__basicsize__
+_POINTER = ctypes.c_size_t
+
+
+def _read(array: Array) -> int:
+    return _POINTER.from_address(id(array) + _HEAD).value
+
+
+_sample = np.zeros(3)[1:]
+address: Callable[[Array], int] = (
+    _read if sys.implementation.name == "cpython" and _read(_sample) == _told(_sample) else _told
+)
+"""Gives the address of the first element of an array of NumPy's."""

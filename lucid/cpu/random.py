@@ -26,6 +26,21 @@ _FILLS = {
 }
 
 
+_ORDER = Function("random.cpp", "order_of_keys")
+
+
+def order(keys: Array) -> Array | None:
+    """Return the indices that sort random keys of 64 bits, equal ones in order; None without a compiled loop."""
+    run = _ORDER(keys.size)
+    if run is None:
+        return None
+    indices = np.empty(keys.size, np.int64)
+    bits = max(keys.size.bit_length() - 2, 1)
+    ends, room = np.empty(1 << bits, np.int64), np.empty_like(keys)
+    run(address(indices), address(keys), keys.size, bits, address(ends), address(room))
+    return indices
+
+
 def fill(out: Array, seed: int, offset: int, name: str, *numbers: Any) -> bool:
     """Fill a new array with a draw from the stream of `seed` at `offset`; returns whether a compiled function does."""
     if name == "bernoulli":

@@ -203,13 +203,14 @@ class Optimizer:
                     f"parameter {number}: can't optimize a non-leaf Tensor: it is the result of {param.grad_fn}; pass "
                     "the tensor that it was computed from, or detach() it"
                 )
-        if len(set(params)) != len(params):
+        members = set(params)
+        if len(members) != len(params):
             warn(
                 "optimizer contains a parameter group with duplicate parameters: each step changes them twice",
                 UserWarning,
             )
         for number, other in enumerate(self.param_groups):
-            if not set(params).isdisjoint(other["params"]):
+            if not members.isdisjoint(other["params"]):
                 raise SettingError(f"some parameters appear in more than one parameter group: also in group {number}")
             if ("param_names" in group) != ("param_names" in other):
                 raise SettingError("expected all parameter groups with names or all without")

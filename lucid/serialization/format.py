@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from lucid.base.memory import c_copy
 from lucid.errors import CheckpointError
 from lucid.serialization.refusals import checked
 from lucid.serialization.text import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
 
 LONGEST_HEADER = 100_000_000  # what readers of the format accept
+PIECE = 1 << 18  # bytes of which a checksum is computed at once
 PLACE = 200  # bytes of an entry in memory
 DTYPES = {
     "bool": "BOOL",
@@ -59,6 +62,28 @@ class Contents(NamedTuple):
 def as_bytes(array: Array) -> Array:
     """Return the memory of a contiguous array, byte by byte."""
     return array.reshape(-1).view(np.uint8)
+
+
+def in_pieces(array: Array) -> Iterator[Array]:
+    """Yield the memory of a contiguous array byte by byte, in pieces that stay in the cache.
+
+    A checksum of what was just read or copied takes half the time there.
+    """
+    memory = as_bytes(array)
+    for start in range(0, memory.size, PIECE):
+        yield memory[start : start + PIECE]
+
+
+def copied_with_checksum(array: Array) -> tuple[Array, int]:
+    """Return a copy of an array in C order, and the checksum of its bytes."""
+    if not array.flags.c_contiguous:
+        copy = c_copy(array)
+        return copy, zlib.crc32(as_bytes(copy))
+    copy, checksum = np.empty(array.shape, array.dtype), 0
+    for part, source in zip(in_pieces(copy), in_pieces(array), strict=True):
+        part[...] = source
+        checksum = zlib.crc32(part, checksum)
+    return copy, checksum
 
 
 def encode(metadata: Mapping[str, str], arrays: Mapping[str, Array], size: int = 0) -> list[Any]:

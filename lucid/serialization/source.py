@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from lucid.base import gpu
 from lucid.base.arrays import to_device
 from lucid.base.device import as_device
 from lucid.errors import CheckpointError
-from lucid.serialization.format import as_bytes
+from lucid.serialization.format import as_bytes, in_pieces
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -61,6 +62,16 @@ class Source:
         self.file.seek(begin)
         self.file.fill(array)
         return array
+
+    def read_with_checksum(self, begin: int, count: int, kind: np.dtype[Any]) -> tuple[Array, int]:
+        """Return the array of `read`, of a file that is not mapped, and the checksum of its bytes."""
+        array = np.empty(count, kind)
+        self.file.seek(begin)
+        checksum = 0
+        for part in in_pieces(array):
+            self.file.fill(part)
+            checksum = zlib.crc32(part, checksum)
+        return array, checksum
 
     def to(self, array: Array, where: str) -> Array:
         """Return an array on a device; its way there may go on while the file is read further, until `finish`."""

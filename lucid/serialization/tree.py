@@ -36,7 +36,7 @@ from lucid.serialization.bounded import (
     is_shape,
     weight,
 )
-from lucid.serialization.format import as_bytes
+from lucid.serialization.format import as_bytes, copied_with_checksum
 from lucid.serialization.refusals import MOST_SHOWN, TooMuch, checked, plain, shown
 from lucid.serialization.text import Json, read_json
 from lucid.tensor.layout import Size
@@ -193,9 +193,9 @@ class Writer:
         while name in self.arrays or name == "__metadata__":
             name = f"{plain}#{len(self.arrays)}"
         # an order of its own: what is written is what the checksum is of, whatever happens to the tensor meanwhile
-        stored = np.array(array, order="C")
+        stored, checksum = copied_with_checksum(array)
         self.arrays[name] = np.atleast_1d(stored).view(kind.type(0).real.dtype) if kind.kind == "c" else stored
-        return {"name": name, "dtype": word, "shape": list(stored.shape), "crc32": zlib.crc32(as_bytes(stored))}
+        return {"name": name, "dtype": word, "shape": list(stored.shape), "crc32": checksum}
 
 
 def place_name(path: tuple[str, ...]) -> str:
@@ -371,9 +371,12 @@ class Reader:
         count, nbytes = math.prod(shape), place.end - place.begin
         if count * kind.itemsize != nbytes:
             raise ValueError(f"{name} has {nbytes} bytes for {count} elements of {kind}")
-        array = self.file.read(self.contents.start + place.begin, count, kind)
-        # pages of a file are read when they are needed, and not for a checksum
-        checksum = entry["crc32"] if self.file.pages is not None else zlib.crc32(as_bytes(array))
+        begin = self.contents.start + place.begin
+        if self.file.pages is None:
+            array, checksum = self.file.read_with_checksum(begin, count, kind)
+        else:
+            # pages of a file are read when they are needed, and not for a checksum
+            array, checksum = self.file.read(begin, count, kind), entry["crc32"]
         if checksum != entry["crc32"]:
             raise CheckpointError(
                 f"load: {self.source} is corrupt: expected {name} with checksum {shown(entry['crc32'])}, "

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.base import arrays
 from lucid.base.arrays import asarray, astype, infer_dtype, is_array, namespace, to_device
 from lucid.base.dtype import (
     DTYPES,
@@ -64,6 +65,26 @@ def test_dtype_is_pytorchs_choice(data, expected):
     assert made.dtype == expected.numpy
     assert made.shape == np.shape(data)
     np.testing.assert_array_equal(made, np.asarray(data).astype(expected.numpy))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_tensors_in_a_list_are_looked_at_by_dtype(nested, monkeypatch):
+    """However many there are, the dtypes among them are promoted; what is no single number is refused."""
+    asked, promote = [], arrays.promote_types
+    monkeypatch.setattr(arrays, "promote_types", lambda *pair: asked.append(pair) or promote(*pair))
+    numbers = [1.5, True, 3, 2.25, 7, False] * 20
+    dtypes = [lucid.float16, lucid.bool, lucid.int64, lucid.bfloat16, lucid.uint8, lucid.bool] * 20
+    tensors = [
+        lucid.tensor([[n]] if k % 2 else n, dtype=d) for k, (n, d) in enumerate(zip(numbers, dtypes, strict=True))
+    ]
+    made = asarray([tensors, numbers] if nested else tensors)
+    assert made.dtype == np.float32
+    np.testing.assert_array_equal(made, [numbers, numbers] if nested else numbers)
+    assert len(asked) <= 10
+    assert asarray(tensors[2::6]).dtype == np.int64
+    assert asarray([*tensors[2::6], 0.5]).dtype == np.float32
+    with pytest.raises(ShapeError, match=r"one of shape \(2,\): join tensors with lucid.stack"):
+        asarray([lucid.tensor([1, 2]), tensors[0]])
 
 
 def test_python_floats_follow_the_default_dtype(default_dtype):

@@ -1,10 +1,12 @@
 """What becomes of memory that is freed."""
 
+import math
 import os
 import platform
 import runpy
 import subprocess
 import sys
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -83,3 +85,53 @@ def test_where_the_memory_of_an_array_begins_and_ends(steps):
         )
         expected = np.lib.array_utils.byte_bounds(each) if each.size else (start, start)
         assert memory.byte_bounds(there) == expected
+
+
+class Noting(np.ndarray):
+    """An array that notes the shapes in which it, and each view of it, is written to."""
+
+    def __setitem__(self, key, value):
+        WRITTEN.append(self[key].shape)
+        super().__setitem__(key, value)
+
+
+WRITTEN: list[tuple[int, ...]] = []
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "f4", "f8", "c16"])
+def test_copies_in_c_order(dtype, rng):
+    """They hold the same bytes in order, of any layout: transposed, with gaps, backwards, repeated, empty."""
+    base = rng.integers(0, 2 if dtype == "?" else 100, 2**19).astype(dtype)
+    for shape in ((700, 600), (3, 300, 400), (300, 3, 400), (5, 1, 7, 9000), (2**18,), (0, 9), (128, 512), (40, 8000)):
+        x = base[: int(np.prod(shape))].reshape(shape)
+        for axes in permutations(range(x.ndim)):
+            for part in (x, x[::-1], x[..., ::-2], np.broadcast_to(x[:1], shape) if x.size else x):
+                turned = part.transpose(axes)
+                copy = memory.c_copy(turned)
+                assert copy.flags.c_contiguous
+                assert not np.may_share_memory(copy, x)
+                assert copy.tobytes() == turned.tobytes()
+                out = np.empty(shape, dtype).transpose(axes) if part.shape == shape else np.empty_like(copy)
+                memory.copy_tiled(out, turned)
+                assert out.tobytes() == turned.tobytes()
+
+
+def test_a_transposed_array_is_copied_by_tiles(rng):
+    """Each tile fits a first-level cache, and together they are all; lines that lie as they are written go at once."""
+    x = rng.standard_normal((1000, 700))
+    for source, tiled in ((x.T, True), (x, False), (x.T[::-1], True), (x[:, :5].T, False)):
+        out = np.empty(source.shape).view(Noting)
+        WRITTEN.clear()
+        memory.copy_tiled(out, source)
+        assert sum(map(math.prod, WRITTEN)) == tiled * source.size
+        assert max(map(math.prod, WRITTEN), default=0) <= 2**15 / 8
+        assert max([near for near, _ in WRITTEN], default=0) <= 128
+        np.testing.assert_array_equal(np.asarray(out), source)
+
+
+def test_a_copy_onto_itself(rng):
+    """An array that is written over its own transposition holds that, as if it had been copied first."""
+    x = rng.standard_normal((512, 512))
+    expected = x.T.copy()
+    memory.copy_tiled(x, x.T)
+    np.testing.assert_array_equal(x, expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.pages import MARKS, ROOT, blocks, check, pages, printed_by_script, said
-from tests.laws.elsewhere import default_device
+from tests.pieces.elsewhere import default_device
 
 PAGES = {path: blocks(text) for path, text in pages().items()}
 ON_A_DEVICE = "needs a CUDA device"

@@ -13,8 +13,8 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.laws import test_wrong_types as public
-from tests.laws.elsewhere import check_elsewhere, drawn, each, made, t, tensors_in
 from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, input_of
+from tests.pieces.elsewhere import check_elsewhere, drawn, each, made, t, tensors_in
 
 pytestmark = pytest.mark.gpu
 settings = public.settings

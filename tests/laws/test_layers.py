@@ -22,6 +22,7 @@ LAYERS = (
     {"arguments"},
     {"backends", "base"},
     {"cuda"},
+    {"cpu"},
     {"autograd"},
     {"settings"},
     {"ops"},

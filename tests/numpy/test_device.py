@@ -15,7 +15,7 @@ from lucid.base import gpu
 from lucid.errors import DeviceError
 from lucid.numpy.border import by_rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError
-from tests.laws.elsewhere import default_device
+from tests.pieces.elsewhere import default_device
 from tests.tensor.numpy_calls.samples import OPERANDS
 from tests.tensor.numpy_calls.test_rules import ROWS, evaluated
 

@@ -16,9 +16,9 @@ from lucid.numpy.creation import CREATED
 from lucid.numpy.writes import shares_memory
 from lucid.scipy import interpolate, sparse
 from tests.device import DEVICE
-from tests.laws.elsewhere import default_device
 from tests.numpy.test_arrays import KEYS
 from tests.pieces import in_threads
+from tests.pieces.elsewhere import default_device
 from tests.tensor.numpy_calls.samples import CALLS, OPERANDS
 
 MAKERS = {

@@ -483,6 +483,7 @@ UNREACHED = {
     "transfer": "copies between devices",
     "lstm_gates": "of LSTM layers: tests/nn/layers/recurrent, tests/kernels/activation/test_lstm_gates.py",
     "lstm_gates_grad": "as lstm_gates",
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), "of whole sequences: tests/ops/recurrence"),
     "poisson": "draws, tested in tests/ops/creation/test_random.py",
     **dict.fromkeys(("cbrt", "modf", "sign_or_nan", "steps"), "NumPy's ufuncs call it: tests/tensor/numpy_calls"),
 }

@@ -12,8 +12,8 @@ import lucid
 from lucid import nn, optim
 from lucid.errors import DeviceError
 from lucid.optim import lr_scheduler, swa_utils
-from tests.laws.elsewhere import check_elsewhere, drawn, each, t
 from tests.optimizers import COUNTED_THERE, NAMES, OTHERS, USUAL
+from tests.pieces.elsewhere import check_elsewhere, drawn, each, t
 from tests.schedulers import SCHEDULES
 
 pytestmark = pytest.mark.gpu

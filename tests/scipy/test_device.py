@@ -12,7 +12,7 @@ from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.errors import DeviceError
 from tests.gradients import is_floating, random_like
-from tests.laws.elsewhere import default_device
+from tests.pieces.elsewhere import default_device
 from tests.scipy.checks import Row, between, drawn, parts, values
 from tests.scipy.test_table import ALL, FUNCTIONS, NAMES
 

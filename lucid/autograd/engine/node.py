@@ -17,6 +17,7 @@ from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.mutation import keep_saved, kept_everywhere
 from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.base import gpu
+from lucid.base.arrays import copied
 from lucid.base.device import beside, device_of
 from lucid.base.locks import new_lock, new_rlock
 from lucid.base.memory import writeable
@@ -335,7 +336,7 @@ class AccumulateGrad(Node):
                 # more of them are a hook's, another leaf's, a saved tensor's or the user's
                 taken = getrefcount(grad) == alone
                 if not (taken and (flags := grad.flags).c_contiguous and (flags.owndata or is_sole_view(grad))):
-                    grad = grad.copy()
+                    grad = copied(grad)
                 leaf.stored_grad = wrap(grad)
                 return ()
             if not (type(old.array) is type(grad) is ndarray or beside(old.array, grad)):

@@ -18,7 +18,7 @@ from lucid.autograd.recording.namespace import CUDA
 from lucid.base import gpu
 from lucid.base.arrays import copied
 from lucid.base.dtype import can_cast, dtype_of
-from lucid.base.memory import writeable
+from lucid.base.memory import copy_tiled, writeable
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ def change_in_place(target: Any, value: Any) -> Any:
     elif not writeable(array):
         raise memory_error(target)
     elif type(array) is np.ndarray:
-        thread.state.quiet(np.copyto, array, source, "unsafe")
+        thread.state.quiet(copy_tiled, array, source)
     else:
         with gpu.use_device(gpu.device_index(array)):
             CUDA.copy_into(array, source)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,14 +37,17 @@ __all__ = [
 _UNIFORM_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 _fills: dict[bool, Callable[..., bool]] = {}
+_order: list[Callable[[Array], Array | None]] = []
 
 
-def register_kernels(fill: Callable[..., bool], *, cpu: bool = False) -> None:
-    """Let ``fill(array, seed, offset, name, *numbers)`` draw on CUDA devices, or on the CPU.
+def register_kernels(fill: Callable[..., bool], order: Callable[[Array], Array | None] | None = None) -> None:
+    """Let ``fill(array, seed, offset, name, *numbers)`` draw; it returns whether it has a kernel.
 
-    It returns whether it has a kernel.
+    It draws on CUDA devices, or with `order`, which gives the indices that sort keys, or None, on the CPU.
     """
-    _fills[cpu] = fill
+    _fills[order is not None] = fill
+    if order is not None:
+        _order[:] = [order]
 
 
 def _draw(
@@ -80,6 +84,7 @@ def _draw(
     return drawn
 
 
+@lru_cache(64)
 def _float_dtype(name: str, dtype: Any) -> np.dtype[Any]:
     checked = np.dtype(dtype)
     if checked.name not in _UNIFORM_BITS:
@@ -152,6 +157,7 @@ def uniform(
     return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of, "uniform", start, span, last, bits)
 
 
+@lru_cache(64)
 def _uniform_bounds(dtype: np.dtype[Any], low: float, high: float) -> tuple[float, float, float]:
     """Lower bound, difference and largest value of uniform numbers in ``dtype``, exact in its working dtype."""
     working = np.float64 if dtype == np.float64 else np.float32
@@ -404,6 +410,9 @@ def permutation(generator: Generator, n: int, xp: ModuleType = np) -> Array:
     word = np.dtype(np.uint64)
     keys = _draw(xp, generator, (n,), word, 2, lambda words: words.view(np.uint64), "integers", 0, 2**64)
     if xp is np:
+        order = _order[0](keys) if _order else None
+        if order is not None:
+            return order
         # NumPy sorts by vectors where ties may fall in any order; that there is one is next to impossible
         order = np.argsort(keys)
         ascending = keys[order]

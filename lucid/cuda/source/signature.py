@@ -210,6 +210,7 @@ class Source:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
+        self.whole = text
         self._text = re.sub(_COMMENT, " ", text)
         self._templates = _templates(self._text)
         self._layouts: dict[str, Layout] = {}

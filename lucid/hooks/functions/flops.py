@@ -1,4 +1,4 @@
-"""The arithmetic of products: matrices, convolutions, attention."""
+"""The arithmetic of products: matrices, convolutions, attention, recurrence."""
 
 from __future__ import annotations
 
@@ -41,6 +41,25 @@ def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
     return scores * q.array.shape[-1], scores * v.array.shape[-1]
 
 
+RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+
+
+def _factors(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return w_hr, w_hh, w_ih, h_0 and x of the operands of a recurrence, or of their gradients."""
+    w_hr, operands = (operands[0], operands[1:]) if len(operands) == 8 else (None, operands)
+    _, w_hh, _, w_ih, *_, h_0, x = operands
+    return w_hr, w_hh, w_ih, h_0, x
+
+
+def _recurrent_products(inputs: tuple[Any, ...], settings: dict[str, Any]) -> tuple[int, ...]:
+    """Return the operations of the products with the inputs, of the first step, the others, and of the projection."""
+    w_hr, w_hh, w_ih, _, x = _factors(inputs)
+    rows, state = x.array.shape[0], 2 * w_hh.array.size
+    firsts = settings["batch_sizes"][-1 if settings["backwards"] else 0]
+    projected = 0 if w_hr is None else 2 * rows * w_hr.array.size
+    return 2 * rows * w_ih.array.size, state * firsts, state * (rows - firsts), projected
+
+
 # By the name of the op: the count of its forward.
 COUNTS: dict[str, Count] = {
     # in place what ends in an underscore is one op
@@ -50,6 +69,7 @@ COUNTS: dict[str, Count] = {
     "convolution": lambda inputs, _, out: 2 * out.array.size * prod(inputs[1].array.shape[1:]),
     "convolution_input_grad": lambda inputs, _, __: 2 * inputs[0].array.size * prod(inputs[1].array.shape[1:]),
     "attention": lambda inputs, _, __: sum(_products(*inputs[:3])),
+    **dict.fromkeys(RECURRENT, lambda inputs, settings, _: sum(_recurrent_products(inputs, settings))),
     "addbmm_": lambda inputs, _, out: 2 * out.array.size * inputs[1].array.shape[0] * inputs[1].array.shape[-1],
     "addr_": lambda _, __, out: 2 * out.array.size,
 }
@@ -57,8 +77,12 @@ COUNTS: dict[str, Count] = {
 OPERANDS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("linear", "addmm"), (1, 2)),
     **dict.fromkeys(("matmul", "contract", "convolution", "convolution_input_grad", "convolution_weight_grad"), (0, 1)),
-    "attention": (),
+    **dict.fromkeys(("attention", *RECURRENT), ()),
 }
+
+
+def _attention_products(inputs: tuple[Any, ...], _: dict[str, Any]) -> tuple[int, ...]:
+    return _products(*inputs[:3])
 
 
 def _attention_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
@@ -70,12 +94,26 @@ def _attention_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
     return scores * (1 + q + k) + values * (v + (q or k or bias))
 
 
-def _of_gradients(grad: Any, grads: tuple[Any, ...]) -> int:
+def _recurrent_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
+    w_hr, w_hh, w_ih, h_0, x = (grad is not None for grad in _factors(grads))
+    inputs, firsts, others, projected = each
+    return inputs * (w_ih + x) + firsts * (w_hh + h_0) + others * (w_hh + 1) + projected * (w_hr + 1)
+
+
+# By the name of the primitive: the operations of each of its products, and of its backward from these.
+SEVERAL: dict[str, tuple[Callable[..., tuple[int, ...]], Callable[[tuple[int, ...], tuple[Any, ...]], int]]] = {
+    "attention": (_attention_products, _attention_backward),
+    **dict.fromkeys(RECURRENT, (_recurrent_products, _recurrent_backward)),
+}
+
+
+def _of_gradients(name: str, grad: Any, grads: tuple[Any, ...]) -> int:
     """Return the operations of each product in the backward of a product of matrices."""
-    a, b = grads
+    a, b = grads[-2:]
     if a is None and b is None:
         return 0
-    return 2 * grad.array.size * (a.array.shape[-1] if a is not None else b.array.shape[-2])
+    inner = a.array.shape[-1] if a is not None else b.array.shape[-1 if name == "linear" else -2]
+    return 2 * grad.array.size * inner
 
 
 def _primitive_of(node: Any) -> str:
@@ -85,9 +123,10 @@ def _primitive_of(node: Any) -> str:
 class FlopHook(Sums):
     """A block that counts the arithmetic of products on this thread, two operations for a product and its sum.
 
-    Products of matrices, `einsum`, linear layers, convolutions and attention count, as in PyTorch's `FlopCounterMode`:
-    what they leave out is small beside them. The backward of an op counts if its forward was in a block of this object,
-    for the gradients that the pass asks for; so does that of what a backward with ``create_graph`` has recorded there.
+    Products of matrices, `einsum`, linear layers, convolutions, attention and recurrence count, as in PyTorch's
+    `FlopCounterMode`: what they leave out is small beside them. The backward of an op counts if its forward was in a
+    block of this object, for the gradients that the pass asks for; so does that of what a backward with
+    ``create_graph`` has recorded there.
 
     Attributes
     ----------
@@ -142,14 +181,14 @@ class FlopHook(Sums):
         outputs = outputs_of(output)
         if call.node is None:
             count = COUNTS[call.name](call.inputs, call.settings, outputs[0])
-            each = _products(*call.inputs[:3]) if call.name == "attention" else (count,)
+            each = SEVERAL[call.name][0](call.inputs, call.settings) if call.name in SEVERAL else (count,)
         else:
             name, each = _primitive_of(call.node), self._nodes[call.node]
-            if name == "attention":
-                count, each = _attention_backward(each, outputs), ()
+            if name in SEVERAL:
+                count, each = SEVERAL[name][1](each, outputs), ()
             else:
-                # what has no count was recorded by the backward of attention
-                each = each or (_of_gradients(call.inputs[0], outputs),)
+                # what has no count was recorded by the backward of several products
+                each = each or (_of_gradients(name, call.inputs[0], outputs),)
                 count = each[0] * sum(outputs[k] is not None for k in OPERANDS[name])
         self._add(call.name, count)
         for node in recorded_since(outputs, first):

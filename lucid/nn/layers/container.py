@@ -47,7 +47,11 @@ class Numbered(Module):
 
     def _key(self, index: int) -> str:
         """Return the name at a position, counted from the end if negative."""
-        return next(islice(self._modules, position_in(index, len(self._modules)), None))
+        names = self._modules
+        position = position_in(index, len(names))
+        # from the nearer end
+        behind = len(names) - 1 - position
+        return next(islice(names, position, None) if position < behind else islice(reversed(names), behind, None))
 
     def _renumber(self, modules: Iterable[Module | None]) -> None:
         self._modules.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -216,10 +217,14 @@ class Loading:
         module._load_from_state_dict(  # noqa: SLF001
             entries, prefix, local_metadata, True, self.missing, self.unexpected, self.errors
         )
+        below: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for key, value in entries.items():
+            name, dot, _ = key[len(prefix) :].partition(".")
+            if dot and key.startswith(prefix):
+                below[name][key] = value
         for name, child in list(module._modules.items()):  # noqa: SLF001
             if child is not None:
-                inner = f"{prefix}{name}."
-                self._look_at(child, {key: value for key, value in entries.items() if key.startswith(inner)}, inner)
+                self._look_at(child, below[name], f"{prefix}{name}.")
         if module._load_state_dict_post_hooks:  # noqa: SLF001
             self._hooked.append((module, prefix))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.arguments import unfit
@@ -75,10 +74,10 @@ class Module(Conversion, StateMethods):
         # past __setattr__, which looks all of these up
         vars(self).update(
             training=True,
-            _parameters=OrderedDict(),
-            _buffers=OrderedDict(),
+            _parameters={},
+            _buffers={},
             _non_persistent_buffers_set=set(),
-            _modules=OrderedDict(),
+            _modules={},
             _active_hooks=ActiveHooks(self),
         )
         if self.call_super_init:

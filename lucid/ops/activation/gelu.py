@@ -85,14 +85,15 @@ def _gelu(m: Namespace, x: Any) -> Any:
     return m.maximum(x, -0.0) - size * tail
 
 
-def _gelu_grad(m: Namespace, g: Any, x: Any) -> Any:
+def _slope(m: Namespace, x: Any) -> Any:
     size, tail = _tail(m, x)
     rise = 0.5 - tail + size * (PEAK * m.exp(-0.5 * size * size))
-    return g * (0.5 + m.where(x > 0, rise, m.where(x < 0, -rise, x)))
+    return 0.5 + m.where(x > 0, rise, m.where(x < 0, -rise, x))
 
 
 # by hand on NumPy: gelu, its slope, and both at once share the tail and the density beside it
-GELU, GELU_GRAD = Formula(_gelu, _gelu_into), Formula(_gelu_grad, _gelu_grad_into)
+GELU, GELU_GRAD = Formula(_gelu, _gelu_into), Formula(lambda m, g, x: g * _slope(m, x), _gelu_grad_into)
+_BOTH = Formula(lambda m, x: (_gelu(m, x), _slope(m, x)))
 
 
 def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -143,7 +144,8 @@ class _Known(NamedTuple):
 @primitive
 def _gelu_and_slope(xp: ModuleType, x: Array, *, known: _Known) -> Array:
     """Return gelu, and write its slope if it is asked for: half of the work for either is the tail."""
-    return in_blocks(xp, _with_slope_into, 4, known.slope, x)
+    run = _BOTH.loop.of((x,))
+    return in_blocks(xp, *((_with_slope_into, 4) if run is None else (run, 0)), known.slope, x)
 
 
 @_gelu_and_slope.vjp("x")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.plans import empty
 from lucid.errors import ShapeError
-from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.declaration import Formula, of_formula
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import floating
@@ -34,7 +33,7 @@ _FORMULA = Formula(lambda m, a, b: m.sigmoid(b) * a)
 
 @primitive
 def _glu(xp: ModuleType, x: Array, *, dim: int) -> Array:
-    return in_blocks(xp, *_FORMULA.chain, *_halves(x, dim))
+    return _FORMULA.apply(xp, *_halves(x, dim))
 
 
 _GLU = of_formula(_FORMULA, "Glu")

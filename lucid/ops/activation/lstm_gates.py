@@ -1,4 +1,4 @@
-"""The gates of a step of an LSTM, in one launch each way on CUDA."""
+"""The gates of a step of an LSTM: its formula on buffers, and the op, in one launch each way on CUDA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lucid.base.dtype import dtype_of
 from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel
 from lucid.cuda.launch.plans import empty
-from lucid.ops.activation.sigmoid import SIGMOID
+from lucid.ops.activation.sigmoid import SIGMOID_GRAD, TANH_GRAD
 from lucid.ops.base.promotion import accumulation_dtype, promote
 
 if TYPE_CHECKING:
@@ -21,31 +21,85 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
+# By the name of the op: the slope at a result, times a factor.
+SLOPES = {"sigmoid_grad": SIGMOID_GRAD, "tanh_grad": TANH_GRAD}
+
 _forward = Kernel("lstm_gates", "lucid::lstm_gates", EACH_FLOAT)
 _backward = Kernel("lstm_gates", "lucid::lstm_gates_grad", EACH_FLOAT)
 
 
-def _each(gates: Array) -> list[Any]:
-    """Return the four gates, as views."""
-    width = gates.shape[1] // 4
-    return [gates[:, k * width : (k + 1) * width] for k in range(4)]
+def negated(xp: ModuleType, gates: Array, out: Array) -> None:
+    """Write gates i, f, g, o, along the first dimension, as `activate` takes them: -i, -f, -o, g."""
+    xp.negative(gates[:2], out[:2])
+    xp.negative(gates[3], out[2])
+    out[3] = gates[2]
+
+
+def buffers(xp: ModuleType, batch: int, width: int, dtype: Any) -> tuple[Array, tuple[Array, ...]]:
+    """Return the buffers of a step, four gates, the cell and two temporaries, and the views for `activate`."""
+    room = xp.empty((7, batch, width), dtype)
+    # a number of Python's is converted in each call
+    return room, (xp.ones((), dtype), room[:3], room[3], room[2], room[4], room[:2], room[3:5], room[5:], *room[5:])
+
+
+def activate(xp: ModuleType, views: tuple[Array, ...], output: Array) -> None:
+    """Write the output of a step, and in its buffers i, f, o, g and the cell after it."""
+    one, sigmoids, g, o, cell, i_and_f, g_and_cell, products, first, second = views
+    xp.exp(sigmoids, sigmoids)
+    xp.add(sigmoids, one, sigmoids)
+    xp.reciprocal(sigmoids, sigmoids)
+    xp.tanh(g, g)
+    xp.multiply(i_and_f, g_and_cell, products)
+    xp.add(first, second, cell)
+    xp.tanh(cell, first)
+    xp.multiply(o, first, output)
+
+
+def slopes(i: Any, f: Any, g: Any, o: Any, cell: Any, t: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """Return the derivatives of the cell by i, f, g, of the output by o, and by the cell: names of ops and operands.
+
+    `cell` is the one before the step, `t` the tanh of the one after it.
+    """
+    return (
+        ("sigmoid_grad", g, i),
+        ("sigmoid_grad", cell, f),
+        ("tanh_grad", i, g),
+        ("sigmoid_grad", t, o),
+        ("tanh_grad", o, t),
+    )
+
+
+def factors(xp: ModuleType, i: Array, f: Array, g: Array, o: Array, cell: Array, after: Array) -> Array:
+    """Return the factors of `back`, one behind the other: the slopes, and f; of the cells before and after the step."""
+    out = xp.empty((6, *cell.shape), cell.dtype)
+    for k, (name, factor, result) in enumerate(slopes(i, f, g, o, cell, xp.tanh(after))):
+        SLOPES[name].chain[0](xp, out[k], factor, result)
+    out[5] = f
+    return out
+
+
+def back(xp: ModuleType, by: Array, to_output: Array, to_cell: Array, to_gates: Array, spare: Array) -> None:
+    """Write the gradients of the gates i, f, g, o, before their functions, and to `to_cell` that of the cell before."""
+    xp.multiply(to_output, by[4], spare)
+    xp.add(to_cell, spare, to_cell)
+    xp.multiply(to_cell, by[:3], to_gates[:3])
+    xp.multiply(to_output, by[3], to_gates[3])
+    xp.multiply(to_cell, by[5], to_cell)
 
 
 @primitive(outputs=("output", "after", "gates"), differentiable=(0, 1))
 def _lstm_gates(xp: ModuleType, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array, Array]:
     """Return output, cell, and the gates that gave them, in float32 for half types."""
-    work = accumulation_dtype(x.dtype)
-    gates = xp.add(x.astype(work, copy=False), hidden.astype(work, copy=False))
-    i, f, g, o = _each(gates)
-    sigmoid, _ = SIGMOID.chain
-    for gate in (gates[:, : 2 * cell.shape[1]], o):
-        sigmoid(xp, gate, gate)
-    xp.tanh(g, out=g)
-    after = f * cell.astype(work, copy=False)
-    after += i * g
-    output = xp.tanh(after)
-    output *= o
-    return output.astype(x.dtype, copy=False), after.astype(x.dtype, copy=False), gates
+    work, (batch, width) = accumulation_dtype(x.dtype), cell.shape
+    total = xp.add(x.astype(work, copy=False), hidden.astype(work, copy=False))
+    room, views = buffers(xp, batch, width, work)
+    negated(xp, total.reshape(batch, 4, width).swapaxes(0, 1), room)
+    room[4] = cell
+    output = xp.empty(cell.shape, work)
+    activate(xp, views, output)
+    i, f, o, g, after = room[:5]
+    gates = xp.concatenate([i, f, g, o], 1)
+    return output.astype(x.dtype, copy=False), after.astype(x.dtype), gates
 
 
 def _launch(kernel: Kernel, cell: Array, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:
@@ -83,13 +137,9 @@ def _of_ops(m: Namespace, to_output: Any, to_after: Any, total: Any, cell: Any) 
     i, f, g, o = m.split(total, sizes=(cell.shape[1],) * 4, dim=1)
     i, f, g, o = m.sigmoid(i), m.sigmoid(f), m.tanh(g), m.sigmoid(o)
     t = m.tanh(m.add(m.mul(f, cell), m.mul(i, g)))
-    to_after = m.add(to_after, m.tanh_grad(m.mul(to_output, o), t))
-    parts = [
-        m.sigmoid_grad(m.mul(to_after, g), i),
-        m.sigmoid_grad(m.mul(to_after, cell), f),
-        m.tanh_grad(m.mul(to_after, i), g),
-        m.sigmoid_grad(m.mul(to_output, t), o),
-    ]
+    by_i, by_f, by_g, by_o, by_cell = [getattr(m, name)(*operands) for name, *operands in slopes(i, f, g, o, cell, t)]
+    to_after = m.add(to_after, m.mul(to_output, by_cell))
+    parts = [m.mul(to_after, by_i), m.mul(to_after, by_f), m.mul(to_after, by_g), m.mul(to_output, by_o)]
     return m.cat(*parts, dim=1), m.mul(to_after, f)
 
 
@@ -98,30 +148,13 @@ def _lstm_gates_grad(
     xp: ModuleType, to_output: Array, to_after: Array, gates: Array, cell: Array, after: Array
 ) -> tuple[Array, Array]:
     """Return the gradients of the gates, before their functions, and of the cell."""
-    work, dtype = gates.dtype, cell.dtype
-    to_output, to_after, cell, after = [a.astype(work, copy=False) for a in (to_output, to_after, cell, after)]
-    i, f, g, o = _each(gates)
-    out = 1 - gates
-    out *= gates
-    to_i, to_f, to_g, to_o = _each(out)
-    t = xp.tanh(after)
-    to_o *= to_output
-    to_o *= t
-    t *= t
-    xp.subtract(1, t, out=t)
-    t *= o
-    t *= to_output
-    t += to_after
-    to_i *= g
-    to_i *= t
-    to_f *= cell
-    to_f *= t
-    xp.multiply(g, g, out=to_g)
-    xp.subtract(1, to_g, out=to_g)
-    to_g *= i
-    to_g *= t
-    t *= f
-    return out.astype(dtype, copy=False), t.astype(dtype, copy=False)
+    work, dtype, (batch, width) = gates.dtype, cell.dtype, cell.shape
+    to_output, cell, after = [a.astype(work, copy=False) for a in (to_output, cell, after)]
+    to_cell = to_after.astype(work)
+    to_gates = xp.empty(gates.shape, work)
+    (i, f, g, o), out = (part.reshape(batch, 4, width).swapaxes(0, 1) for part in (gates, to_gates))
+    back(xp, factors(xp, i, f, g, o, cell, after), to_output, to_cell, out, xp.empty(cell.shape, work))
+    return to_gates.astype(dtype, copy=False), to_cell.astype(dtype, copy=False)
 
 
 @_lstm_gates_grad.cuda

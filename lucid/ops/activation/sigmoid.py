@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 SIGMOID = Formula(lambda m, x: m.reciprocal(m.exp(-x) + 1))
+SIGMOID_GRAD = Formula(lambda m, g, result: (1 - result) * result * g)
+TANH_GRAD = Formula(lambda m, g, result: (1 - m.square(result)) * g)
 
 
 @elementwise(
     SIGMOID,
     Slope(
-        lambda m, g, result: (1 - result) * result * g,
+        SIGMOID_GRAD,
         lambda m, grad, g, result: m.mul(m.mul(grad, g), m.sub(1, m.mul(result, 2))),
     ),
 )
@@ -41,7 +43,7 @@ def sigmoid(input: Tensor) -> Tensor:
 @elementwise(
     np.tanh,
     Slope(
-        lambda m, g, result: (1 - m.square(result)) * g,
+        TANH_GRAD,
         lambda m, grad, g, result: m.mul(m.mul(grad, g), m.mul(result, -2)),
     ),
 )

@@ -18,6 +18,7 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import Primitive
 from lucid.base.dtype import as_dtype, dtype_of
+from lucid.cpu.rows import along_rows
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import BLOCK, merged_axes, packed_axes, power_of_two, too_many, total_bytes
@@ -117,11 +118,14 @@ def _whole(xp: ModuleType, into: Callable[..., None], dim: int, *arrays: Array) 
     return out.reshape(first.shape).astype(first.dtype, copy=False)
 
 
-def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
+def _by_rows(name: str, into: Callable[..., None], dim: int, *arrays: Array) -> Array:
     """Return the result of `into` on the CPU, in blocks of rows if they lie along the last dimension."""
     first = arrays[0]
     if dim != first.ndim - 1 or not first.size:
         return _whole(np, into, dim, *arrays)
+    known = along_rows(name, *arrays)
+    if known is not None:
+        return known
     columns = first.shape[-1]
     rows = first.size // columns
     flat = [a if a.ndim == 2 else a.reshape(rows, columns) for a in arrays]
@@ -135,7 +139,9 @@ def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
         spare = np.empty((blocks[0].stop, columns), first.dtype)
         for block in blocks:
             if halves:
-                out[block] = _whole(np, into, 1, *[a[block] for a in flat])
+                wide = [a[block].astype(np.float32) for a in flat]
+                known = along_rows(name, *wide)
+                out[block] = _whole(np, into, 1, *wide) if known is None else known
             else:
                 into(np, out[block], spare[: block.stop - block.start], *[a[block] for a in flat], 1)
     return out.reshape(first.shape)
@@ -210,7 +216,7 @@ def _along(name: str, into: Callable[..., None], kernel: Callable[..., Any], *in
         return _whole(xp, into, dim, *arrays)
 
     def by_rows(*arrays: Array, dim: int) -> Array:
-        return _by_rows(into, dim, *arrays)
+        return _by_rows(name, into, dim, *arrays)
 
     op = Primitive(whole, cpu=by_rows, name=name, inputs=inputs)
     op.cuda(functools.partial(kernel, logarithm=name.startswith("log")))

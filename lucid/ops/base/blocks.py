@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.base.memory import LINE, c_copy
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ def _second_level_cache() -> int:
 BLOCK = 1 << 16 if _second_level_cache() >= 1 << 20 else 1 << 14
 # Elements below which a call costs more than what it does.
 FEW = 1 << 10
-# Bytes of a line of the cache, and of the longest vector of a processor.
-LINE = 64
 
 
 def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays: Array, **settings: Any) -> Array:
@@ -113,7 +112,7 @@ def _flat(array: Array) -> Array:
     """Return `array` in one dimension, without a copy if it is contiguous or one number broadcast."""
     if not any(array.strides):
         return np.broadcast_to(array[(0,) * array.ndim], (array.size,))
-    return np.ascontiguousarray(array).reshape(-1)
+    return (array if array.flags.c_contiguous else c_copy(array)).reshape(-1)
 
 
 def repeated(xp: ModuleType, number: float, array: Array) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.base.memory import c_copy
 from lucid.cuda.launch.elementwise import ALL, Elementwise, converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import sum_over
@@ -93,7 +94,7 @@ def zeros_like(xp: ModuleType, x: Array) -> Array:
     return xp.zeros(x.shape, x.dtype)
 
 
-@primitive
+@primitive(cpu=c_copy)
 def clone(xp: ModuleType, x: Array) -> Array:
     """Return a copy of `x` in memory of its own."""
     return xp.array(x, order="C")

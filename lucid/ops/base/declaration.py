@@ -27,7 +27,7 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import Primitive
 from lucid.cuda.launch.elementwise import FLOATS, Elementwise
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.formula.formulas import Formula, module_of
+from lucid.ops.base.formula.formulas import APPLIED, Formula, module_of
 from lucid.ops.base.formula.trace import FORMULAS, OPERATIONS, settings_of
 from lucid.ops.base.operands import of_one, of_two, summed
 
@@ -320,9 +320,13 @@ def _reference_of(numpy: Any, formula: Any, count: int) -> Callable[..., Any]:
         return named
     if numpy is not None and not _in_blocks(numpy):
         return numpy
-    chain = None if numpy is None else (numpy, numpy.__code__.co_argcount - 2 - count)
+    if formula is not None:
+        APPLIED.append(formula)
+        return formula.apply
+    whole: Any = numpy
+    scratch = whole.__code__.co_argcount - 2 - count
 
     def blocks(xp: ModuleType, *arrays: Any, **values: Any) -> Any:
-        return in_blocks(xp, *(chain or formula.chain), *arrays, **values)
+        return in_blocks(xp, whole, scratch, *arrays, **values)
 
     return blocks

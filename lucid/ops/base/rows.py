@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from lucid.base.memory import c_copy, copy_tiled
+from lucid.ops.base.dims import along
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +31,10 @@ SUMMED_AT_ONCE = 1024
 FEW = 2048
 # Numbers that are added up one after the other: more would round more.
 ROWS_AT_ONCE = 32
+# Elements of rows below which their running sums are no vectors worth a call, so that rows of many groups are laid
+# together, and of an array below which that costs more than it saves.
+LONG_VECTOR = 64
+LAID_TOGETHER = 1 << 14
 # Elements that NumPy converts at a time: it adds pairs among these, and the sums of each such part one after the other.
 CONVERTED_AT_ONCE = 8192
 # Parts of the squares about a mean that are those about the number that it was rounded to. Of more the mean is taken
@@ -162,13 +170,13 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
             return _sum_of_repeated(x, reduced, dtype, keepdims)
     if x.size <= FEW:
         stay = [axis for axis in range(x.ndim) if axis not in reduced]
-        lines = np.ascontiguousarray(x.transpose(*stay, *reduced))
+        lines = c_copy(x.transpose(*stay, *reduced))
         total = _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype)
         return (
             total.reshape([1 if axis in reduced else size for axis, size in enumerate(x.shape)]) if keepdims else total
         )
     if not in_order:
-        x = np.ascontiguousarray(x)
+        x = c_copy(x)
     # of lengths, in turns those of dimensions that stay and that are summed over, last first
     shape = [(axis in reduced, size) for axis, size in enumerate(x.shape)]
     kept = [1 if inside else size for inside, size in shape if keepdims or not inside]
@@ -212,19 +220,38 @@ def _sum_of_repeated(x: Array, axes: Ints | range, dtype: np.dtype[Any] | None, 
 
 def running_sums(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
     """Return the running sums of an array of NumPy's along an axis, in groups and groups of groups."""
-    size = x.shape[axis]
-    if size <= ROWS_AT_ONCE:
+    size, few = x.shape[axis], x.size < LAID_TOGETHER
+    if few and size <= ROWS_AT_ONCE:
         return x.cumsum(axis, dtype)
-    count, whole = size // ROWS_AT_ONCE, size - size % ROWS_AT_ONCE
+    length = max(1, min(size, ROWS_AT_ONCE))
+    # rows of groups are laid together where they are not long themselves
+    turned = not few and math.prod(x.shape[axis + 1 :]) < LONG_VECTOR
+    if size % length and turned and axis:
+        # the groups of all lines follow one another only if they are whole
+        wide = np.zeros((*x.shape[:axis], size + -size % length, *x.shape[axis + 1 :]), x.dtype)
+        wide[along(axis, slice(size))] = x
+        return c_copy(running_sums(wide, axis, dtype)[along(axis, slice(size))])
     out = np.empty(x.shape, dtype)
+    whole = size - size % length
+    shape = *x.shape[:axis], whole // length, length, *x.shape[axis + 1 :]
     # views: one axis is split
-    source, target = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
-    shape = count, ROWS_AT_ONCE, *source.shape[1:]
-    groups = target[:whole].reshape(shape)
-    source[:whole].reshape(shape).cumsum(1, dtype, groups)
-    ends = running_sums(groups[:, -1], 0, dtype)
-    groups[1:] += ends[:-1, None]
+    source, target = [each[along(axis, slice(whole))].reshape(shape) for each in (x, out)]
+    written = groups = np.moveaxis(target, axis + 1, 0)
+    if few:
+        source.cumsum(axis + 1, dtype, target)
+    else:
+        groups = np.empty(groups.shape, dtype) if turned else groups
+        copy_tiled(groups, np.moveaxis(source, axis + 1, 0))
+        for before, row in pairwise(groups):
+            np.add(row, before, out=row)
+    ends = groups[-1]
+    if whole > length:
+        ends = running_sums(ends, axis, dtype)
+        groups[along(axis + 1, slice(1, None))] += ends[along(axis, slice(-1))]
+    if turned:
+        copy_tiled(written, groups)
     if whole < size:
-        source[whole:].cumsum(0, dtype, target[whole:])
-        target[whole:] += ends[-1]
+        rest = along(axis, slice(whole, None))
+        x[rest].cumsum(axis, dtype, out[rest])
+        out[rest] += ends[along(axis, slice(-1, None))]
     return out

@@ -8,7 +8,7 @@ from lucid.base.arrays import Array, astype
 from lucid.base.dtype import as_dtype, get_default_dtype, int64
 from lucid.base.memory import check_size
 from lucid.base.random import draws as draw
-from lucid.cpu.random import fill
+from lucid.cpu import random as compiled
 from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
-draw.register_kernels(fill, cpu=True)
+draw.register_kernels(compiled.fill, compiled.order)
 
 
 class ProbabilityError(CallError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.rows import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array, Ints
 
-# Below this many elements sorting costs more than ufunc.at.
+# Rows are sorted from so many elements on, if they are wider than this, and repeat less often than this; otherwise one
+# element is added after the other.
 FEW_ELEMENTS = 2048
-# How many repetitions of one row are added one by one; longer runs are summed first.
-ROUNDS = 8
-# Of how many indices NumPy makes one number.
-MOST_NUMBERED = 63
+NARROW = 16
+OFTEN = 32
+# How many repetitions are added in rounds of all rows that have as many.
+ROUNDS = 2 * OFTEN
 
 
 def key_of(ndim: int, dims: tuple[int, ...], indices: Sequence[Array]) -> tuple[Any, ...]:
@@ -71,29 +73,60 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
     values = np.broadcast_to(values, selected_shape(out.shape, dims, common))
     if not values.size:
         return
-    rows = math.prod(common)
-    if rows < values.size < FEW_ELEMENTS or len(dims) > MOST_NUMBERED:
+    if not out.flags.c_contiguous:
         np.add.at(out, key_of(out.ndim, dims, indices), values)
         return
+    lines = [_from_zero(index, common, out.shape[dim]) for dim, index in zip(dims, indices, strict=True)]
+    steps = [step // out.itemsize for step in out.strides]
+    places = _total(lines, [steps[dim] for dim in dims])
     rest = [dim for dim in range(out.ndim) if dim not in dims]
-    flat = tuple([np.broadcast_to(index, common).reshape(-1) for index in indices])
-    number: Array = np.ravel_multi_index(flat, [out.shape[dim] for dim in dims], mode="wrap")
-    if not rest and out.flags.c_contiguous:
-        # one number for each element: NumPy's loop for a single index of one dimension is fast
-        np.add.at(out.reshape(-1), number, values.reshape(-1).astype(out.dtype, copy=False))
+    if not rest:
+        _add_elements(out, places, values.reshape(-1))
         return
     first = dims[0] if neighbours(dims) else 0
     spots = range(first, first + len(common))
-    others = [axis for axis in range(values.ndim) if axis not in spots]
-    values = values.transpose(*spots, *others).reshape(rows, *[out.shape[dim] for dim in rest])
-    add_rows(out.transpose(*dims, *rest), flat, number, values)
+    values = values.transpose(*spots, *[axis for axis in range(values.ndim) if axis not in spots])
+    rows, width = len(places), math.prod([out.shape[dim] for dim in rest])
+    values = values.reshape(rows, width)
+    if width > NARROW and FEW_ELEMENTS <= values.size < OFTEN * out.size:
+        number = _total(lines, [math.prod([out.shape[later] for later in dims[k + 1 :]]) for k in range(len(dims))])
+        _add_rows(out.transpose(*dims, *rest), lines, number, values)
+        return
+    within = xp.zeros(1, xp.int64)
+    for dim in rest:
+        within = (within[:, None] + xp.arange(out.shape[dim]) * steps[dim]).reshape(-1)
+    _add_each(out, places, within, values)
 
 
-def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array) -> None:
+def _add_elements(out: Array, places: Array, values: Array) -> None:
+    """Add to elements of a contiguous array, by NumPy's fast loop for a single index of one dimension."""
+    np.add.at(out.reshape(-1), places, values.astype(out.dtype, copy=False))
+
+
+def _add_each(out: Array, places: Array, within: Array, values: Array) -> None:
+    """Add rows to a contiguous array, element by element: their first ones at `places`, the others `within` behind."""
+    for block in row_blocks(*values.shape):
+        _add_elements(out, (places[block, None] + within).reshape(-1), values[block].reshape(-1))
+
+
+def _from_zero(index: Array, common: Ints, size: int) -> Array:
+    """Return an index broadcast to a shape, in one dimension, and counted from the beginning."""
+    index = (index if index.shape == common else np.broadcast_to(index, common)).reshape(-1)
+    index = index.astype(np.int64, copy=False)
+    return index + size * (index < 0) if index.min() < 0 else index
+
+
+def _total(lines: Sequence[Array], steps: Ints | list[int]) -> Array:
+    """Return the sum of indices times the steps of their dimensions."""
+    parts = [index if step == 1 else index * step for index, step in zip(lines, steps, strict=True)]
+    return parts[0] if len(parts) == 1 else np.add.reduce(parts)
+
+
+def _add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array) -> None:
     """Add row k of `values` to ``out[indices[0][k], indices[1][k], ...]`` for each k, in the order of k.
 
     `number` numbers the rows of `out` that the indices name. What goes to one row is brought together by a stable sort;
-    then the first of every row are added, the second of every row and so on, and long runs by one reduction.
+    then the first of every row are added, the second of every row and so on, and of long runs the rest one by one.
     """
     narrow = np.uint16 if math.prod(out.shape[: len(indices)]) <= np.iinfo(np.uint16).max else np.int64
     # NumPy sorts 16 bits by radix, many times faster
@@ -101,19 +134,23 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
     ordered = number[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     lengths = np.diff(np.append(starts, len(ordered)))
-    for turn in range(ROUNDS):
-        rows = order[starts + turn]
-        out[tuple([i[rows] for i in indices])] += values[rows]
-        more = lengths > turn + 1
-        if not more.all():
-            starts, lengths = starts[more], lengths[more]
-        if not len(starts):
-            return
-    tails = lengths - ROUNDS
-    begins = np.cumsum(tails) - tails
-    rows = order[np.repeat(starts + ROUNDS - begins, tails) + np.arange(int(tails.sum()))]
-    total = np.add.reduceat(values[rows], begins, axis=0, dtype=out.dtype)  # which of bools is another
-    out[tuple([i[rows[begins]] for i in indices])] += total
+    # the longest first: those that go on are always the first ones
+    longest = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[longest], lengths[longest]
+    key = tuple([i[order[starts]] for i in indices])
+    sums = out[key]
+    # of others `take` would make a copy each time
+    flat, values = sums.reshape(len(starts), -1), np.ascontiguousarray(values)
+    for turn in range(min(ROUNDS, int(lengths[0]))):
+        going = int(np.count_nonzero(lengths > turn))
+        flat[:going] += values.take(order[starts[:going] + turn], 0)
+    tails = lengths[lengths > ROUNDS] - ROUNDS
+    if tails.size:
+        begins = np.repeat(starts[: len(tails)] + ROUNDS - (np.cumsum(tails) - tails), tails)
+        rows = order[begins + np.arange(len(begins))]
+        width = values.shape[1]
+        _add_each(flat, np.repeat(np.arange(len(tails)) * width, tails), np.arange(width), values[rows])
+    out[key] = sums
 
 
 def sums_at(xp: ModuleType, shape: Ints, dims: Ints, indices: Sequence[Array], values: Array) -> Array:

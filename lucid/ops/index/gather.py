@@ -43,7 +43,8 @@ def flat_indices(xp: ModuleType, index: Array, shape: Ints, dim: int) -> Array:
     indices: Array = 0
     for axis in range(len(shape) - 1, -1, -1):
         if axis == dim:
-            indices = indices + index.astype(xp.int64, copy=False) * stride
+            own = index.astype(xp.int64, copy=False)
+            indices = own if stride == 1 else indices + own * stride
         elif index.shape[axis] != 1:
             across = xp.arange(index.shape[axis], dtype=xp.int64) * stride
             indices = indices + across.reshape(-1, *(1,) * (len(shape) - axis - 1))

@@ -237,6 +237,8 @@ def getitem(input: Tensor, index: Index) -> Tensor:
     (tensor([1, 3]), tensor([[3, 1],
             [6, 4]]), tensor([5, 6]))
     """
+    if isinstance(index, TensorBase) and index.array.ndim and input.array.ndim and index.array.dtype.kind == "i":
+        return select_elements(input, (0,), (index,))
     key = parse(index, input)
     view = key.view_of(input)
     if key.mask is not None:

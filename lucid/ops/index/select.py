@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,9 @@ view_at = _getitem
 
 @primitive
 def _index(xp: ModuleType, x: Array, *indices: Array, dims: Ints) -> Array:
+    if xp is np and len(dims) == 1 and dims[0] and x.flags.c_contiguous:
+        # a tenth of the time of indexing, which goes through the dimensions in another order
+        return x.take(indices[0], dims[0])
     return x[key_of(x.ndim, dims, indices)]
 
 
@@ -106,6 +110,10 @@ put = _index_put
 
 def select_elements(input: Tensor, dims: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
     """Return the elements that `indices` select along `dims`."""
+    if type(input.array) is np.ndarray and all(index.array.size for index in indices):
+        # NumPy checks each index itself
+        with suppress(IndexError):
+            return _index(input, *indices, dims=dims)
     check_indices(input.array.shape, dims, indices)
     return _index(input, *indices, dims=dims)
 

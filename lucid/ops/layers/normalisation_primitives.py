@@ -21,6 +21,7 @@ from lucid.ops.base.rows import (
     row_sums,
     sum_of,
 )  # fmt: skip
+from lucid.ops.layers import normalisation_cpu as loops
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -173,6 +174,11 @@ def _blocks(xp: ModuleType, shape: tuple[int, ...], axes: Ints) -> list[Any]:
     return [(...,)]
 
 
+def _are_rows(xp: ModuleType, shape: Ints, axes: Ints, affine: Ints) -> bool:
+    """Whether values of rows of NumPy's belong together, each with a weight of its own."""
+    return xp is np and axes == (1,) and affine == shape[1:]
+
+
 def _long_rows(xp: ModuleType, shape: Ints, axes: Ints) -> by_rows:
     return by_rows(math.prod(shape[:-1]) if xp is np and len(shape) - 1 in axes else 1, shape[-1])
 
@@ -208,6 +214,11 @@ def normalise(
     rows = x.reshape(shape)
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
+    if _are_rows(xp, shape, axes, affine):
+        known = loops.normalised(rows.astype(work, copy=False), weight, bias, eps, center=center)
+        if known is not None:
+            out, mean, variance = known
+            return out.astype(x.dtype, copy=False).reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
     out = xp.empty(shape, x.dtype)
     mean, variance = [xp.empty(kept_shape(shape, axes), work) for _ in range(2)]
     with _long_rows(xp, shape, axes):
@@ -264,6 +275,13 @@ def normalise_grad(
     kept = kept_shape(shape, axes)
     grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
     weight = _shaped(xp, weight, work, affine)
+    if _are_rows(xp, shape, axes, affine):
+        wide, values = grad.astype(work, copy=False), rows.astype(work, copy=False)
+        made = loops.normalised_grad(wide, values, weight, variance, eps, center=center, wants=wants)
+        if made is not None:
+            to_x, to_weight, to_bias = made
+            to_x = to_x.astype(x.dtype, copy=False).reshape(x.shape if wants[0] else 0)
+            return to_x, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
     out = xp.empty(shape if wants[0] else 0, x.dtype)
     to_weight, to_bias = [xp.zeros(affine, work) for _ in range(2)]
     known: Any = None

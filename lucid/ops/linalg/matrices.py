@@ -9,6 +9,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.casting import dtype_within
+from lucid.base.memory import c_copy
 from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of, as_operand, only_tensors, tensor_dtype
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
+
+
+# Bits of the integers that a dtype holds exactly.
+EXACT = {"f": 24, "d": 53}
+# Rows, columns and terms of a product of integers below which it stays one of integers, and their product.
+NARROW = 16
+LARGE = 1 << 17
 
 
 def readable(x: Array) -> Array:
@@ -31,7 +39,7 @@ def readable(x: Array) -> Array:
     size = x.itemsize
     if (column == size and row >= size * x.shape[-1]) or (row == size and column >= size * x.shape[-2]):
         return x
-    return np.ascontiguousarray(x)
+    return c_copy(x)
 
 
 def product(xp: ModuleType, a: Array, b: Array) -> Array:
@@ -46,6 +54,8 @@ def product_cpu(a: Array, b: Array) -> Array:
         return wide.astype(a.dtype) if a.dtype == b.dtype else wide
     if b.dtype.itemsize == 2 and b.dtype.kind in "fV":
         b = b.astype(np.float32)
+    if a.dtype.kind in "iu" and _large(a, b):
+        return _product_of_integers(a, b)
     a, b = readable(a), readable(b)
     if b.ndim != 2 or a.ndim < 3:
         return np.matmul(a, b)
@@ -54,6 +64,49 @@ def product_cpu(a: Array, b: Array) -> Array:
     rows = math.prod(a.shape[:-1])
     np.matmul(a.reshape(rows, a.shape[-1]), b, out=out.reshape(rows, b.shape[1]))
     return out
+
+
+def _large(a: Array, b: Array) -> bool:
+    """Return whether each matrix product of two arrays is so much work that it is worth another dtype."""
+    if min(a.ndim, b.ndim) < 2 or not a.size or not b.size:
+        return False
+    sizes = a.shape[-2], a.shape[-1], b.shape[-1]
+    return min(sizes) >= NARROW and math.prod(sizes) >= LARGE
+
+
+def _product_of_integers(a: Array, b: Array) -> Array:
+    """Return the matrix product of integers, modulo the numbers of their dtype as NumPy's, by BLAS.
+
+    Its floats hold integers exactly below a power of 2. Where sums of products may be larger, factors are cut into
+    parts of fewer bits, and the products of all parts are added.
+    """
+    dtype = np.result_type(a, b)
+    of_a, of_b, of_sums = _bits(a), _bits(b), a.shape[-1].bit_length()
+    work = np.dtype(np.float32 if of_a + of_b + of_sums <= EXACT["f"] else np.float64)
+    room = EXACT[work.char] - of_sums
+    total: Any = 0
+    others = _parts(b, max(room // 2, room - of_a))
+    for low, part in _parts(a, max(room // 2, room - of_b)):
+        wide = part.astype(work)
+        for high, other in others:
+            if low + high < 8 * dtype.itemsize:
+                total = total + (product_cpu(wide, other.astype(work)).astype(np.int64) << (low + high))
+    return total.astype(dtype)
+
+
+def _bits(x: Array) -> int:
+    """Return how many bits the sizes of integers have."""
+    return max(int(x.max()), -int(x.min())).bit_length()
+
+
+def _parts(x: Array, width: int) -> list[tuple[int, Array]]:
+    """Return parts of integers, of at most `width` bits, and the shift of each: shifted, their sum is `x`."""
+    parts: list[tuple[int, Array]] = []
+    shift = 0
+    while _bits(x) > width:
+        parts.append((shift, x & x.dtype.type((1 << width) - 1)))
+        x, shift = x >> width, shift + width
+    return [*parts, (shift, x)]
 
 
 def same_dtype(name: str, *operands: Tensor, bias: Tensor | None = None) -> None:

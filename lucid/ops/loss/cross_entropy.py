@@ -17,7 +17,7 @@ from lucid.errors import ArgumentError, DtypeError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
-from lucid.ops.base.rows import row_blocks
+from lucid.ops.base.rows import row_blocks, row_maxima, row_sums
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg
 from lucid.ops.loss import cross_entropy_cuda as kernels
@@ -49,10 +49,10 @@ def _peak_and_mass(xp: ModuleType, x: Array, work: np.dtype[Any]) -> tuple[Any, 
     spare: Any = np.empty(x[blocks[0]].shape, work)
     for block in blocks:
         part = spare[: block.stop - block.start]
-        peak: Any = np.max(x[block], 1, None, True).astype(work, copy=False)
+        peak = row_maxima(x[block]).astype(work, copy=False)
         np.subtract(x[block], peak, out=part, dtype=work)
         np.exp(part, out=part)
-        peaks[block], masses[block] = peak[:, 0], np.add.reduce(part, 1)
+        peaks[block], masses[block] = peak[:, 0], row_sums(part)[:, 0]
     return peaks, masses
 
 

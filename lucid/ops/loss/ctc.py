@@ -53,20 +53,42 @@ def _states(xp: ModuleType, target: Array, offset: Array, length: Array, blank: 
     return labels, jumps
 
 
-def _log_sum(xp: ModuleType, *terms: Any) -> Any:
-    peak = xp.maximum(xp.maximum(terms[0], terms[1]), terms[2])
-    safe = xp.where(xp.isneginf(peak), peak.dtype.type(0), peak)
-    return xp.log(xp.exp(terms[0] - safe) + xp.exp(terms[1] - safe) + xp.exp(terms[2] - safe)) + safe
+class Steps:
+    """Steps of the recursion over time: from the logarithms of paths to each state, those one step further on.
 
+    Parameters
+    ----------
+    xp : module
+    jumps : Array
+        Whether a path may come over the blank between, for each example and state.
+    by : int
+        1 where paths come from states before, -1 from states behind.
+    work : dtype
+    """
 
-def _moved(xp: ModuleType, x: Any, by: int) -> Any:
-    """Return states `by` places further on, with nothing in the places that none comes to."""
-    out = xp.full(x.shape, -np.inf, x.dtype)
-    if by > 0:
-        out[:, by:] = x[:, :-by]
-    else:
-        out[:, :by] = x[:, -by:]
-    return out
+    def __init__(self, xp: ModuleType, jumps: Array, by: int, work: np.dtype[Any]) -> None:
+        self.xp, self.barred = xp, ~jumps
+        batch, states = jumps.shape
+        # two places more, that no path comes from
+        room = xp.full((batch, states + 2), -np.inf, work)
+        self.last = room[:, 2:] if by > 0 else room[:, :-2]
+        # as many states, and those one and two places away
+        self.sources = xp.lib.stride_tricks.sliding_window_view(room, states, 1).swapaxes(0, 1)[::-by]
+        self.terms = xp.empty(self.sources.shape, work)
+        self.lowest = np.finfo(work).min
+
+    def sums(self) -> Array:
+        """Return the logarithm of the sum over the paths that come to each state from `last`."""
+        xp, terms = self.xp, self.terms
+        xp.copyto(terms, self.sources)
+        xp.copyto(terms[2], -np.inf, where=self.barred)
+        # where there is no path, minus infinity stays what it is
+        peak = xp.maximum(terms.max(0), self.lowest)
+        xp.subtract(terms, peak, out=terms)
+        xp.exp(terms, out=terms)
+        total = xp.log(terms.sum(0))
+        total += peak
+        return total
 
 
 @primitive(outputs=("loss", "nll", "alpha"))
@@ -88,14 +110,14 @@ def _ctc_loss(
     labels, jumps = _states(xp, target, offset, length, blank, longest)
     alpha = xp.full((batch, steps, labels.shape[1]), -np.inf, work)
     at = xp.arange(batch)
+    chances = x[:, at[:, None], labels].astype(work, copy=False)
+    paths = Steps(xp, jumps, 1, work)
     for t in range(steps):
-        chances = x[t][at[:, None], labels].astype(work)
         if t:
-            last = alpha[:, t - 1]
-            jump = xp.where(jumps, _moved(xp, last, 2), -np.inf)
-            alpha[:, t] = _log_sum(xp, last, _moved(xp, last, 1), jump) + chances
+            xp.add(paths.sums(), chances[t], out=paths.last)
         else:
-            alpha[:, 0, :2] = chances[:, :2]
+            paths.last[:, :2] = chances[0, :, :2]
+        alpha[:, t] = paths.last
     end = xp.maximum(time - 1, 0)
     ends = [alpha[at, end, xp.maximum(2 * length - k, 0)] for k in (0, 1)] if steps else [xp.zeros(batch, work)] * 2
     total = xp.logaddexp(ends[0], xp.where(length > 0, ends[1], -np.inf))
@@ -160,25 +182,26 @@ def _ctc_loss_grad(
     labels, jumps = _states(xp, target, offset, length, blank, alpha.shape[2] // 2)
     ahead = xp.zeros(jumps.shape, bool)
     ahead[:, :-2] = jumps[:, 2:]
-    out = xp.zeros(x.shape, x.dtype)
     lost = xp.isposinf(nll)
     factor = xp.where(lost & zero_infinity, 0, grad.astype(work))
     state = xp.arange(labels.shape[1])
     ends = xp.where((state <= 2 * length[:, None]) & (state >= 2 * length[:, None] - 1), work.type(0), -np.inf)
     at = xp.arange(batch)[:, None]
-    beta = chances = xp.full(labels.shape, -np.inf, work)
+    chances = x[:, at, labels].astype(work, copy=False)
+    paths = Steps(xp, ahead, -1, work)
+    beta = xp.empty(chances.shape, work)
     for t in range(steps - 1, -1, -1):
-        on = beta + chances
-        jump = xp.where(ahead, _moved(xp, on, -2), -np.inf)
-        beta = xp.where((time == t + 1)[:, None], ends, _log_sum(xp, on, _moved(xp, on, -1), jump)).astype(work)
-        chances = x[t][at, labels].astype(work)
-        shares = xp.exp(alpha[:, t] + beta + xp.where(lost, 0, nll)[:, None])
-        slope = xp.exp(x[t].astype(work))
-        xp.add.at(slope, (xp.broadcast_to(at, labels.shape), labels), -shares)
-        slope = xp.where(lost[:, None] & (not zero_infinity), work.type(np.nan), slope)
-        slope = xp.where(lost[:, None] & zero_infinity, work.type(0), slope * factor[:, None])
-        out[t] = xp.where((t < time)[:, None], slope, work.type(0))
-    return out
+        beta[t] = paths.sums()
+        xp.copyto(beta[t], ends, where=(time == t + 1)[:, None])
+        xp.add(beta[t], chances[t], out=paths.last)
+    shares = xp.exp(alpha.swapaxes(0, 1) + beta + xp.where(lost, 0, nll)[:, None])
+    # in C order: what it is added to is a view
+    slope = xp.exp(xp.array(x, work, order="C"))
+    places = (xp.arange(steps * batch).reshape(steps, batch, 1) * x.shape[2] + labels).reshape(-1)
+    xp.add.at(slope.reshape(-1), places, -shares.reshape(-1))
+    slope = xp.where(lost[:, None], work.type(0 if zero_infinity else np.nan), slope * factor[:, None])
+    steps_left = (xp.arange(steps)[:, None] < time)[..., None]
+    return xp.where(steps_left, slope, work.type(0)).astype(x.dtype)
 
 
 @_ctc_loss_grad.cuda

@@ -11,7 +11,6 @@ from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.switches import looked_at
 from lucid.errors import ShapeError
-from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.declaration import Formula, Fused, fused, of_formula
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
@@ -113,8 +112,8 @@ _LOGITS, _WEIGHED_LOGITS = Formula(_logits, positive=None), Formula(_logits)
 @primitive
 def _logits_cross_entropy(xp: ModuleType, x: Array, t: Array, positive: Array | None) -> Array:
     if positive is None:
-        return in_blocks(xp, *_LOGITS.chain, x, t)
-    return in_blocks(xp, *_WEIGHED_LOGITS.chain, x, t, positive)
+        return _LOGITS.apply(xp, x, t)
+    return _WEIGHED_LOGITS.apply(xp, x, t, positive)
 
 
 def _with_or_without(function: Callable[..., Any], name: str) -> Any:
@@ -189,7 +188,7 @@ _DIVERGENCE = [Formula(_true_or_logarithm, log_target=kind) for kind in (False, 
 
 @primitive
 def _divergence(xp: ModuleType, x: Array, t: Array, *, log_target: bool) -> Array:
-    return in_blocks(xp, *_DIVERGENCE[log_target].chain, x, t)
+    return _DIVERGENCE[log_target].apply(xp, x, t)
 
 
 def _of_either_kind(function: Callable[..., Any], name: str) -> Any:

@@ -29,7 +29,7 @@ from lucid.ops.index.gather import gather
 from lucid.ops.index.select import narrow
 from lucid.ops.reduction.extremes import ValuesIndices, argmax, check_ordered
 from lucid.ops.reduction.running import cummax
-from lucid.ops.reduction.sorting import check_real, sort
+from lucid.ops.reduction.sorting import check_real, sort, topk
 from lucid.ops.reduction.sums import any as any_of
 from lucid.ops.reduction.sums import kept_shape, sum
 from lucid.ops.shape.axes import movedim
@@ -74,10 +74,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
         raise IndexOutOfRangeError(
             f"kthvalue(): selected number k out of range for dimension {axis}: expected 1 to {size}, got {rank}"
         )
-    values, indices = sort(x, axis)
-    return _reduced(
-        input, narrow(values, axis, rank - 1, 1), narrow(indices, axis, rank - 1, 1), axis, as_bool(keepdim, "keepdim")
-    )
+    keepdim = as_bool(keepdim, "keepdim")
+    # the last of those from the nearer end on
+    largest = 2 * rank > size
+    last = size - rank if largest else rank - 1
+    values, indices = topk(x, last + 1, axis, largest)
+    return _reduced(input, narrow(values, axis, last, 1), narrow(indices, axis, last, 1), axis, keepdim)
 
 
 def msort(input: Tensor) -> Tensor:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd.base import wrap
 from lucid.base.arrays import namespace
 from lucid.ops.base.dims import along, dim_in
@@ -28,13 +30,21 @@ if TYPE_CHECKING:
 def _places(input: Tensor, *, dim: int, largest: bool) -> Any:
     """Return the index of the extreme up to each element: the last of equal ones, and of NaN if there is one.
 
-    Each round compares what spans of twice the length are known to hold.
+    CuPy accumulates no extremes: there each round compares what spans of twice the length are known to hold.
     """
     x: Array = input.array
     xp = namespace(x)
     if not x.ndim:
         return wrap(xp.zeros((), xp.int64))
-    values = xp.array(comparable(x))
+    values = comparable(x)
+    if xp is np:
+        # the last element that equals the extreme so far; which is NaN behind one
+        extremes: Any = np.maximum if largest else np.minimum
+        reached = values == extremes.accumulate(values, dim)
+        reached |= np.isnan(values) if values.dtype.kind == "f" else False
+        places = reached * xp.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim))
+        return wrap(xp.maximum.accumulate(places, dim, None, xp.empty(x.shape, xp.int64)))
+    values = xp.array(values)
     indices = xp.broadcast_to(xp.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim)), x.shape).astype(xp.int64)
     step = 1
     while step < x.shape[dim]:

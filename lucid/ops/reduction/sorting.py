@@ -18,7 +18,7 @@ from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
 from lucid.base.arrays import asarray, namespace
 from lucid.base.device import device_of
-from lucid.base.memory import check_size
+from lucid.base.memory import c_copy, check_size
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
@@ -84,6 +84,10 @@ def _topk(xp: ModuleType, x: Array, *, k: int, dim: int, largest: bool) -> tuple
     if not x.ndim:
         return (x.copy(), order_of(xp, x, dim, descending=largest)) if k else (x.reshape(1)[:0], xp.zeros(0, np.int64))
     size = x.shape[dim]
+    if xp is np and dim < x.ndim - 1 and 4 * k < size:
+        # NumPy's partition of lines that lie across takes many times as long
+        chosen, order = _topk.cpu(c_copy(x.swapaxes(dim, -1)), k=k, dim=x.ndim - 1, largest=largest)
+        return c_copy(chosen.swapaxes(dim, -1)), c_copy(order.swapaxes(dim, -1))
     # CuPy's partition believes that the lanes of a warp run in step, which CUDA does not promise
     if k and 4 * k < size and xp is np:
         edge = size - k if largest else k - 1

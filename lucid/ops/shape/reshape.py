@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.arguments import shown
 from lucid.autograd.recording.primitive import primitive
+from lucid.base.memory import c_copy
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError, ShapeError
@@ -41,6 +44,8 @@ def _view(xp: ModuleType, x: Array, *, shape: Ints) -> Array:
 # Raw, it may return an alias, which rules may do; recorded, it stands only for shapes that need a copy.
 @primitive
 def _reshape(xp: ModuleType, x: Array, *, shape: Ints) -> Array:
+    if xp is np and not x.flags.c_contiguous and not viewable(x.shape, x.strides, shape):
+        x = c_copy(x)
     return x.reshape(shape)
 
 

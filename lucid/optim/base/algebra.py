@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from lucid.cpu.functions import Function, Unit
+from lucid.errors import KernelError
 from lucid.ops.base.formula.chain import chain_in_place, conditions
 from lucid.ops.base.formula.functor import expressions
 from lucid.ops.base.formula.trace import Node, Symbol, Traced, Tracer, behind_operands, trace
@@ -74,13 +76,21 @@ class Step:
         The optimizer's formula.
     absent : tuple of str
         The parameters of it that are None.
-    kernel : Kernel, optional
+    kernel, loop : Kernel and Function, optional
+        On CUDA devices and on the CPU.
     """
 
-    def __init__(self, function: Callable[..., Any], absent: tuple[str, ...], kernel: Kernel | None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        absent: tuple[str, ...],
+        kernel: Kernel | None = None,
+        loop: Function | None = None,
+    ) -> None:
         self.function = function
         self.absent = absent
         self.kernel = kernel
+        self.loop = loop
         self._chains: dict[tuple[bool, ...], tuple[Chain, int]] = {}
 
     def traced(self, truths: Mapping[str, bool] | None = None) -> Traced:
@@ -149,25 +159,14 @@ def source_of(kind: type[ElementwiseOptimizer], plain: Sequence[str], flags: Seq
     struct = f"{kind.kernel.capitalize()}Numbers"
     parts = [f"struct {struct} {{\n    double {', '.join(plain)};\n}};\n"]
     for names, absent, name in state_forms(kind):
-        parts.append(_kernel(name, struct, Step(kind.formula, absent, None).traced(), flags, 2 + len(names)))
+        parts.append(_kernel(name, struct, Step(kind.formula, absent).traced(), flags, 2 + len(names)))
     parts.append(_numbers_kernel(kind, struct, plain))
     return "namespace lucid {\n\n" + "\n".join(parts) + "\n}  // namespace lucid\n"
 
 
 def _kernel(name: str, struct: str, traced: Traced, flags: Sequence[str], depth: int) -> str:
-    operations = list(traced.operations())
-    # what does not differ from element to element is computed in double, as on the host, and once
-    alone = dict.fromkeys(
-        x for each in operations if not each.number for x in each.operands if isinstance(x, Symbol) and x.number
-    )
-    texts_of = {x: x.name if x.name in flags else f"numbers.{x.name}" for x in _settings_in([*alone])}
-    lines, texts = expressions(list(alone), texts_of, "double", "made{}")
-    known: dict[Symbol, str] = {}
-    for symbol, text in zip(alone, texts, strict=True):
-        known[symbol] = own = f"n{len(known)}" if symbol.operands else symbol.name
-        lines.append(f"const bool {own} = {text};" if symbol.mask else f"const A {own} = (A)({text});")
+    lines, body, results = _written(traced, {x: x if x in flags else f"numbers.{x}" for x in traced.settings})
     arrays = [f"const A {array} = value_d[{d}];" for d, array in enumerate(traced.arrays)]
-    body, results = expressions(traced.results, known)
     written = [f"value_d[{d}] = {text};" for d, text in enumerate(results, 1)]
     return _KERNEL.format(
         name=name,
@@ -177,6 +176,21 @@ def _kernel(name: str, struct: str, traced: Traced, flags: Sequence[str], depth:
         numbers=_indented(lines, 4),
         body=_indented([*arrays, *body, *written], 8),
     )
+
+
+def _written(traced: Traced, texts_of: Mapping[str, str]) -> tuple[list[str], list[str], list[str]]:
+    """Return the lines of the numbers of a step, made of settings with these texts, those of an element, and results.
+
+    What does not differ from element to element is computed in double, as on the host, and once.
+    """
+    operations = [each for each in traced.operations() if not each.number]
+    alone = dict.fromkeys(x for each in operations for x in each.operands if isinstance(x, Symbol) and x.number)
+    lines, texts = expressions(list(alone), {x: texts_of[x.name] for x in _settings_in([*alone])}, "double", "made{}")
+    known: dict[Symbol, str] = {}
+    for symbol, text in zip(alone, texts, strict=True):
+        known[symbol] = own = f"n{len(known)}"
+        lines.append(f"const bool {own} = {text};" if symbol.mask else f"const A {own} = (A)({text});")
+    return lines, *expressions(traced.results, known)
 
 
 def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequence[str]) -> str:
@@ -208,6 +222,60 @@ def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequen
     kept = [f"keep(state.scalar_kt[{k}][t], (float)({text}), found);" for k, text in enumerate(texts[len(plain) :], 1)]
     body = [*read, counted, *lines, *kept, f"numbers_t[t] = {struct}{{{', '.join(texts[: len(plain)])}}};"]
     return _NUMBERS.format(name=kind.kernel, struct=struct, count=max(len(kind.scalars), 1), body=_indented(body, 8))
+
+
+# ---- C++ for the CPU ----
+
+_LOOP = """\
+template <typename T>
+__global__ void {name}(const unsigned long long* address_rd, const long long* count_r, long long rows{settings}) {{
+    typedef T A;
+{numbers}    for (long long r = 0; r < rows; ++r, address_rd += {depth}) {{
+        const long long count = count_r[r];
+{arrays}        LUCID_APART
+        for (long long i = 0; i < count; ++i) {{
+{body}        }}
+    }}
+}}
+"""
+_EXACT = {
+    "add", "sub", "mul", "div", "neg", "square", "reciprocal", "abs", "sgn", "sign_or_nan", "sqrt", "maximum",
+    "minimum", "where", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not",
+}  # fmt: skip
+
+
+def loops(kind: type[ElementwiseOptimizer]) -> dict[str, Function]:
+    """Return by name the compiled loops of an optimizer: they give the bits of its chains of ufuncs.
+
+    Steps with other operations than those that round alike in C and in NumPy have none.
+    """
+    steps = {name: Step(kind.formula, absent) for _, absent, name in state_forms(kind)}
+    unit = Unit(f"optim_{kind.kernel}.cpp", lambda: _loops_of(steps))
+    return {name: Function(unit, name, [("float",), ("double",)]) for name in steps}
+
+
+def _loops_of(steps: Mapping[str, Step]) -> str:
+    known = {name: step.traced() for name, step in steps.items()}
+    parts = [_loop(name, traced) for name, traced in known.items()]
+    return '#include "steps.h"\n\nnamespace lucid {\n\n' + "\n".join(parts) + "\n}  // namespace lucid\n"
+
+
+def _loop(name: str, traced: Traced) -> str:
+    others = {each.name for each in traced.operations()} - _EXACT
+    if others:
+        raise KernelError(f"{name}: NumPy alone does {', '.join(sorted(others))}")
+    lines, body, results = _written(traced, {x: x for x in traced.settings})
+    arrays = [f"T* const {array}_n = (T*)address_rd[{d}];" for d, array in enumerate(traced.arrays)]
+    read = [f"const A {array} = {array}_n[i];" for array in traced.arrays]
+    written = [f"{array}_n[i] = {text};" for array, text in zip(traced.arrays[1:], results, strict=True)]
+    return _LOOP.format(
+        name=name,
+        settings="".join([f", double {x}" for x in traced.settings]),
+        depth=len(traced.arrays),
+        numbers=_indented(lines, 4),
+        arrays=_indented(arrays, 8),
+        body=_indented([*read, *body, *written], 12),
+    )
 
 
 def _settings_in(nodes: Sequence[Node]) -> set[Symbol]:

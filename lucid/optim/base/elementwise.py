@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.base import gpu
 from lucid.cuda.launch import multi_tensor
 from lucid.cuda.source.sources import make
-from lucid.optim.base.algebra import HOST, Step, source_of, state_forms
+from lucid.optim.base.algebra import HOST, Step, loops, source_of, state_forms
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
@@ -85,8 +85,9 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     def _declare_kernels(cls, stem: str) -> None:
         """Declare steps and their kernels, in a file of this name; without one there are none."""
         cls.numbers_kernel = None
+        own = loops(cls) if stem else {}
         cls.kernel_steps = {
-            names: Step(cls.formula, absent, multi_tensor.step_kernel(stem, name) if stem else None)
+            names: Step(cls.formula, absent, multi_tensor.step_kernel(stem, name) if stem else None, own.get(name))
             for names, absent, name in state_forms(cls)
         }
         if stem:

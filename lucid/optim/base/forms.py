@@ -13,8 +13,8 @@ from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import Table, dense, step_on_device, step_tables
 from lucid.cuda.steps.numbers import RowNumbers, StepSettings
-from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
+from lucid.optim.base.loops import Rows
 from lucid.optim.base.settings import numbers_of, step_settings
 from lucid.optim.base.slots import Counts, check_devices, moved
 from lucid.settings.optimizers import flag
@@ -49,6 +49,7 @@ class _Batch(NamedTuple):
     positions: list[int]
     tables: list[Table]
     others: list[int]
+    rows: Rows
 
 
 class Form:
@@ -173,7 +174,10 @@ class Form:
         tables, others = step_tables(self._step.kernel, whole, on_cuda, len(optimizer.formula_numbers))
         others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
         counts = Counts([held[position] for position in positions], before[0])
-        return _Batch(counts, positions, tables, others)
+        rows = Rows(
+            self._step, [[row[column] for row in map(whole.__getitem__, others)] for column in range(len(whole[0]))]
+        )
+        return _Batch(counts, positions, tables, others, rows)
 
     def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
         """Return the gradients of the parameters if everything is as inspected, else None."""
@@ -252,11 +256,13 @@ class Form:
             device_settings = step_settings(group, optimizer.ranges, write=write)
         if not self._dense:
             grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
-        chains = [
-            self._step.chain(numbers) if batch.others and not skipped else None
+        steps = [
+            batch.rows.step(self._step.chain(numbers), [grads[at] for at in batch.others], numbers)
+            if batch.others and not skipped
+            else None
             for batch, (_, numbers) in zip(batches, numbers, strict=True)
         ]
-        work = list(zip(batches, numbers, chains, strict=True))
+        work = list(zip(batches, numbers, steps, strict=True))
         return partial(self._take, optimizer, group, grads, work, device_settings, overflow)
 
     def _take(
@@ -264,7 +270,7 @@ class Form:
         optimizer: ElementwiseOptimizer,
         group: Group,
         grads: list[Any],
-        work: list[tuple[_Batch, tuple[list[float], dict[str, Any]], tuple[Callable[..., None], int] | None]],
+        work: list[tuple[_Batch, tuple[list[float], dict[str, Any]], Callable[[], None] | None]],
         device_settings: StepSettings | None,
         overflow: Array | None,
     ) -> None:
@@ -287,15 +293,12 @@ class Form:
             flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
             for table, made in self._tables_on_device:
                 step_on_device(table, made, addresses, device_settings, at, flags)
-        for batch, (counts, numbers), chain in work:
+        for batch, (counts, numbers), step in work:
             batch.counts.write(counts)
             for table in batch.tables:
                 table.launch(addresses, at, 0, *numbers.values())
-            if chain is None:
-                continue
-            columns = grads, self._arrays, *self._state.values()
-            rows = zip(*[[column[at] for at in batch.others] for column in columns], strict=True)
-            update_in_blocks(*chain, rows, numbers)
+            if step is not None:
+                step()
 
     def write(self, values: Sequence[float]) -> None:
         """Write changed settings to every device that computes numbers from them."""

@@ -8,6 +8,7 @@ import lucid
 from lucid import hooks
 from lucid.autograd.function import Function
 from lucid.nn import functional as F
+from lucid.ops.recurrence.sequence import recurrence
 from tests.device import DEVICE
 
 
@@ -132,3 +133,39 @@ def test_attention_of_which_the_mask_alone_is_trained():
         assert counted.total == scores + values
         out.sum().backward()
     assert counted.total == 2 * (scores + values)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_recurrence_counts_the_products_of_its_steps(backwards):
+    """One op counts as its steps: all products forward, and those of the gradients that are asked for backward."""
+    sizes, width, inputs, out = (3, 2, 2), 5, 4, 2
+    rows, first = sum(sizes), sizes[-1 if backwards else 0]
+    w_ih, w_hh, w_hr = 4 * width * inputs, 4 * width * out, out * width
+    shapes = {"w_ih": (4 * width, inputs), "w_hh": (4 * width, out), "w_hr": (out, width), "x": (rows, inputs)}
+    shapes |= {"h_0": (3, out), "c_0": (3, width)}
+    of_state = w_hh * (rows - first)
+    expected = {
+        "w_ih": w_ih * rows, "w_hh": w_hh * rows, "w_hr": w_hr * rows, "x": w_ih * rows, "h_0": w_hh * first, "c_0": 0
+    }  # fmt: skip
+    for name, count in expected.items():
+        each = {key: lucid.ones(*shape, device="cpu") for key, shape in shapes.items()}
+        each[name].requires_grad_()
+        with hooks.FlopHook() as counted:
+            output, _ = recurrence(
+                "LSTM", each["x"], sizes, (each["h_0"], each["c_0"]), (each["w_ih"], each["w_hh"]), (None, None),
+                each["w_hr"], backwards=backwards,
+            )  # fmt: skip
+            output.sum().backward()
+        forward = 2 * rows * (w_ih + w_hh + w_hr)
+        assert counted.flops == {"lstm": forward, "LstmBackward0": 2 * (count + of_state + w_hr * rows)}
+
+
+def test_second_derivatives_of_recurrence_count(rng):
+    """What a backward on the graph has recorded of the steps counts in its turn."""
+    layer = lucid.nn.GRU(3, 4, device="cpu")
+    x = lucid.tensor(rng.standard_normal((2, 3)).astype("f"), device="cpu", requires_grad=True)
+    with hooks.FlopHook() as counted:
+        (grad,) = lucid.autograd.grad(layer(x)[0].sum(), x, create_graph=True)
+        before = counted.total
+        lucid.autograd.grad(grad.sum(), list(layer.parameters()))
+    assert counted.total > before

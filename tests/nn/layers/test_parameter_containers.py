@@ -124,6 +124,23 @@ def test_a_key_that_cannot_be_taken():
     assert (list(given), given.training) == (["a"], True)
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 8])
+def test_every_position_of_a_sequential(size):
+    """By their order and not by their names, from both ends: also of names that are numbers of other positions."""
+    modules = [nn.Identity() for _ in range(size)]
+    names = [str(size - 1 - k) for k in range(size)]
+    for layers in (nn.Sequential(*modules), nn.Sequential(collections.OrderedDict(zip(names, modules, strict=True)))):
+        for k in range(-size, size):
+            assert layers[k] is modules[k]
+        for k in (size, -size - 1):
+            with pytest.raises(IndexError, match=f"index {k} is out of range"):
+                layers[k]
+        if size > 2:
+            del layers._modules[next(iter(layers._modules))]
+            layers.add_module("last", modules[0])
+            assert [layers[k] for k in range(size)] == [*modules[1:], modules[0]]
+
+
 @pytest.mark.parametrize("kind", [lambda modules: nn.Sequential(*modules), nn.ModuleList])
 def test_lists_of_modules_are_lists(kind):
     """Inserting, taking out, joining and slicing give at each position what they give of a list; others are refused."""

@@ -357,6 +357,26 @@ def test_own_saving_method():
 
 @contract("7.2")
 @contract("7.3")
+def test_each_module_is_given_its_own_entries():
+    """Names that begin alike are apart, a child's entries are those below it, and what no child has stays above."""
+    module = nn.Module()
+    for name in ("a", "ab", "a_b"):
+        module.add_module(name, nn.Sequential(nn.Linear(1, 1, bias=False)))
+    seen = {}
+    for path, each in module.named_modules():
+        each._register_load_state_dict_pre_hook(
+            lambda entries, prefix, *_, path=path: seen.update({path: (prefix, [*entries])})
+        )
+    state = {**module.state_dict(), "a.1.weight": 0, "b.0": 0, "ab": 0, "": 0}
+    keys = module.load_state_dict(state, strict=False)
+    assert sorted(keys.unexpected_keys) == ["", "a.1.weight", "ab", "b.0"]
+    assert seen == {
+        "": ("", [*state]), "a": ("a.", ["a.0.weight", "a.1.weight"]), "ab": ("ab.", ["ab.0.weight"]),
+        "a_b": ("a_b.", ["a_b.0.weight"]), "a.0": ("a.0.", ["a.0.weight"]), "ab.0": ("ab.0.", ["ab.0.weight"]),
+        "a_b.0": ("a_b.0.", ["a_b.0.weight"]),
+    }  # fmt: skip
+
+
 def test_loading_pre_hooks():
     """A pre-hook gets its module's entries by their own names, PyTorch's form all with a prefix; both may edit."""
     module = net()

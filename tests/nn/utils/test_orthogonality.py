@@ -12,7 +12,7 @@ from lucid import nn
 from lucid.errors import NotDifferentiableError, SettingError, ShapeError
 from lucid.nn.utils.parametrizations import orthogonal
 from tests.gradients import check_gradient, check_second_derivative, numbers
-from tests.laws.elsewhere import default_device
+from tests.pieces.elsewhere import default_device
 
 MAPS = ["matrix_exp", "cayley", "householder"]
 SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 3)]

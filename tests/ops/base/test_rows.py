@@ -125,6 +125,39 @@ def test_running_sums(size, dtype, layout, rng):
             assert np.all(running_sums(x, 0, x.dtype)[1:] == np.inf)
 
 
+def summed_in_groups(x, dtype):
+    """Return running sums of the first dimension: within groups, of groups, and of groups of groups."""
+    groups = [x[k : k + ROWS_AT_ONCE].astype(dtype) for k in range(0, len(x), ROWS_AT_ONCE)]
+    for group in groups:
+        for k in range(1, len(group)):
+            group[k] += group[k - 1]
+    whole = [group[-1] for group in groups if len(group) == ROWS_AT_ONCE]
+    if len(groups) > 1:
+        for group, end in zip(groups[1:], summed_in_groups(np.array(whole), dtype), strict=False):
+            group += end
+    return np.concatenate(groups)
+
+
+@pytest.mark.parametrize("layout", ["in order", "turned", "with gaps", "backwards"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+@pytest.mark.parametrize(
+    "shape", [(20_000,), (33_000, 1), (20, 1000), (20, 1024), (900, 32), (900, 33), (64, 300), (2005, 16), (30, 40, 70)]
+)
+def test_bits_of_running_sums(shape, dtype, layout, rng):
+    """Of few and of many elements alike each is added in the same order: groups are summed at once, not otherwise."""
+    values = rng.standard_normal(shape).astype(dtype)
+    values.reshape(-1)[[3, -1]] = -0.0, np.inf
+    x = LAYOUTS[layout](values)
+    work = np.dtype(np.float32) if dtype is np.float16 else x.dtype
+    for axis in range(x.ndim):
+        with np.errstate(invalid="ignore"):
+            expected = np.moveaxis(summed_in_groups(np.moveaxis(x, axis, 0), work), 0, axis)
+            sums = running_sums(x, axis, work)
+        assert np.array_equal(sums, expected, equal_nan=True)
+        assert np.array_equal(np.signbit(sums.real), np.signbit(expected.real)) or dtype is np.complex64
+        assert sums.flags.c_contiguous
+
+
 @pytest.mark.parametrize(
     "op",
     [

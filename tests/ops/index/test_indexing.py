@@ -7,9 +7,10 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
-from lucid.ops.index import index_select, indexing, masked_select, select
+from lucid.ops.index import accumulation, index_select, indexing, masked_select, select
 from lucid.ops.index.accumulation import sums_at
 from tests.device import DEVICE, shares_memory
+from tests.gradients import numbers
 
 MISTAKES = {
     "int": (lambda x: x[2], IndexOutOfRangeError, "index 2 is out of bounds for dimension 0 with size 2"),
@@ -220,6 +221,84 @@ def test_sums_over_random_dimensions(rng):
         values = rng.standard_normal(np.zeros(shape)[tuple(key)].shape)
         expected = direct_sums(shape, dims, indices, values)
         np.testing.assert_allclose(sums_at(np, shape, dims, indices, values), expected, atol=1e-12)
+
+
+@pytest.mark.cpu("a device adds in any order")
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.int64, np.bool_])
+@pytest.mark.parametrize(
+    ("shape", "dims", "count"),
+    [
+        ((50,), (0,), (3000,)), ((40, 3), (0,), (500,)), ((300, 20), (0,), (2000,)), ((9, 30), (0,), (3000,)),
+        ((20, 300), (1,), (2000,)), ((4, 200, 17), (1,), (40, 30)), ((6, 40, 5, 30), (1, 2), (900,)),
+        ((30, 40, 20), (0, 2), (700,)), ((200, 64), (0,), (60,)), ((70_000, 18), (0,), (400,)), ((5, 7), (0, 1), (99,)),
+    ],
+)  # fmt: skip
+def test_each_repetition_is_added_in_turn(shape, dims, count, dtype, rng):
+    """Sums are to the bit those of one addition after another, of few, many and one repeated row, in any layout."""
+    for most in (1, 2, 10**6):
+        indices = [rng.integers(-min(shape[d], most), min(shape[d], most), count) for d in dims]
+        key = tuple([indices[dims.index(d)] if d in dims else slice(None) for d in range(len(shape))])
+        values = rng.standard_normal(np.zeros(shape)[key].shape).astype(dtype)
+        values = values + dtype(1j) * values if dtype is np.complex64 else values
+        for layout in (values, np.asfortranarray(values), np.broadcast_to(values.reshape(-1)[0], values.shape)):
+            start = rng.standard_normal(shape).astype(dtype)
+            expected = start.copy()
+            np.add.at(expected, key, layout)
+            accumulation.add_at(np, start, dims, indices, layout)
+            np.testing.assert_array_equal(start, expected)
+
+
+@pytest.mark.cpu("of arrays of NumPy's")
+def test_sums_into_gaps(rng):
+    """What is added to may lie in any order."""
+    out, index, values = np.zeros((6, 50)).T, rng.integers(0, 50, 400), rng.standard_normal((400, 6))
+    accumulation.add_at(np, out, (0,), (index,), values)
+    np.testing.assert_allclose(out, direct_sums((50, 6), (0,), (index,), values), atol=1e-12)
+
+
+@pytest.mark.cpu("indices on a device are not read")
+def test_indices_are_looked_at_once(rng, monkeypatch):
+    """NumPy refuses what is out of range: only then, or where nothing is selected, is an index looked through."""
+    looked = []
+    outside = select.outside
+    monkeypatch.setattr(select, "outside", lambda *args: looked.append(args) or outside(*args))
+    x, good = lucid.tensor(rng.standard_normal((5, 4)), device="cpu"), lucid.tensor([0, -5, 4], device="cpu")
+    for found, expected in ((x[good], [0, 0, 4]), (x.T[:, good].T, [0, 0, 4])):
+        np.testing.assert_array_equal(found.numpy(), x.numpy()[expected])
+    assert not looked
+    for wrong in ([5], [0, -6]):
+        with pytest.raises(
+            IndexOutOfRangeError, match=rf"index {wrong[-1]} is out of bounds for dimension 0 with size 5"
+        ):
+            x[lucid.tensor(wrong, device="cpu")]
+    with pytest.raises(IndexOutOfRangeError, match="index 7"):
+        x[lucid.tensor([7], device="cpu"), lucid.tensor([], dtype=lucid.int64, device="cpu")]
+    assert len(looked) == 3
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_index_select_along_any_dimension(dim, rng):
+    """Selected are the slices that NumPy takes, of any layout, also by an index of more dimensions, with gradients."""
+    values = rng.standard_normal((5, 6, 7))
+    for array in (values, values.T.copy().T, values[:, ::-1]):
+        index = rng.integers(-array.shape[dim], array.shape[dim], (3, 4))
+        x = lucid.tensor(array, requires_grad=True)
+        key = (slice(None),) * dim
+        found = x[(*key, lucid.tensor(index))]
+        np.testing.assert_array_equal(numbers(found), np.take(array, index, dim))
+        upstream = rng.standard_normal(found.shape)
+        found.backward(lucid.tensor(upstream))
+        expected = np.zeros(array.shape)
+        np.add.at(expected, (*key, index), upstream)
+        np.testing.assert_allclose(numbers(x.grad), expected, atol=1e-12)
+        others = index % 5
+        np.testing.assert_array_equal(
+            numbers(x[:, lucid.tensor(others), lucid.tensor(others - 1)]), array[:, others, others - 1]
+        )
+        flat = index.reshape(-1) % array.shape[dim]
+        np.testing.assert_array_equal(
+            numbers(lucid.index_select(x, dim, lucid.tensor(flat))), np.take(array, flat, dim)
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -130,7 +130,8 @@ def test_a_large_mean_costs_gradients_no_more_than_results(op, count, rng):
         np.sqrt(np.mean((one - other) ** 2) / np.mean(other**2))
         for one, other in zip(run(np.float32), run(np.float64), strict=True)
     )
-    assert gradient < 1.4 * result
+    # compiled rows are off by the last digit only, whatever their mean
+    assert gradient < max(1.4 * result, 2**-23)
 
 
 @pytest.mark.parametrize("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 5)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from tests.device import shares_memory
+from tests.gradients import numbers
 from tests.pieces.children import python
 from tests.pieces.memory import traced
 
@@ -240,3 +242,40 @@ def test_cross_products_are_along_the_first_dimension_of_size_three(rng):
     a, b = rng.standard_normal((2, 2, 3, 3))
     found = lucid.cross(lucid.tensor(a), lucid.tensor(b)).cpu().numpy()
     np.testing.assert_allclose(found, np.cross(a, b, axis=1), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.cpu("integers that overflow in CuPy's product are no result of C, and refused by a simulated device")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((64, 70), (70, 50)), ((3, 40, 60), (60, 90)), ((3, 40, 60), (3, 60, 90)), ((16, 999), (999, 16))],
+)
+def test_products_of_integers_are_exact(dtype, left, right, rng):
+    """They are those of NumPy's integers, which wrap around, whatever the numbers: few bits, all bits, the lowest."""
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    ranges = [(least, most), (max(least, -5), 5), (least, min(least + 2, 0) if least else 2), (most - 1, most)]
+    ranges += [(0, 0), (max(least, -(2**20)), min(most, 2**20)), (max(least, -(2**40)), 1)]
+    for first, second in product(ranges, ranges):
+        a, b = (rng.integers(*r, s, dtype, endpoint=True) for r, s in ((first, left), (second, right)))
+        found = numbers(lucid.tensor(a) @ lucid.tensor(b))
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, np.matmul(a, b))
+        turned = lucid.tensor(np.ascontiguousarray(a.swapaxes(-1, -2))).mT @ lucid.tensor(b)
+        np.testing.assert_array_equal(numbers(turned), found)
+
+
+@pytest.mark.cpu("a device multiplies integers by a kernel")
+@pytest.mark.parametrize(
+    ("dtype", "size", "count", "work"),
+    [
+        ("int8", 5, 1, "f4"), ("int64", 5, 1, "f4"), ("int64", 2**20, 1, "f8"), ("int16", 2**15 - 1, 1, "f8"),
+        ("int32", 2**31 - 1, 3, "f8"), ("int64", 2**63 - 1, 6, "f8"),
+    ],
+)  # fmt: skip
+def test_how_often_integers_are_multiplied(dtype, size, count, work, rng, monkeypatch):
+    """Once, in floats that hold the sums, if their bits allow it; else once for each pair of parts that counts."""
+    a = rng.integers(-size, size, (64, 64), dtype, endpoint=True)
+    a[0, 0], asked, multiply = size, [], np.matmul
+    monkeypatch.setattr(np, "matmul", lambda *args, **kwargs: asked.append(args[0].dtype) or multiply(*args, **kwargs))
+    lucid.tensor(a, device="cpu") @ lucid.tensor(a, device="cpu")
+    assert asked == [np.dtype(work)] * count

@@ -177,3 +177,26 @@ def test_what_does_not_fit_is_refused(change, error, text):
             F.ctc_loss(**{key: lucid.tensor(v) if isinstance(v, list) else v for key, v in given.items()})
     finally:
         lucid.cuda.set_debug(False)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_layout_of_log_probabilities(dtype, rng):
+    """How they lie in memory changes nothing: batches first, time backwards, one class in two."""
+    x, *arguments = sequences(rng, dtype)
+    loss, grad = both(x, lucid.tensor(arguments[0]), *arguments[1:], reduction="none")
+    for lay, back in (
+        (lambda a: a.swapaxes(0, 1), lambda t: t.transpose(0, 1)),
+        (lambda a: a[::-1], lambda t: t.flip(0)),
+    ):
+        leaf = lucid.tensor(np.ascontiguousarray(lay(x)), requires_grad=True)
+        # as it lies, without a softmax, whose result lies in order
+        out = F.ctc_loss(back(leaf), lucid.tensor(arguments[0]), *arguments[1:], reduction="none")
+        plain = lucid.tensor(x, requires_grad=True)
+        expected = F.ctc_loss(plain, lucid.tensor(arguments[0]), *arguments[1:], reduction="none")
+        np.testing.assert_array_equal(numbers(out), numbers(expected))
+        upstream = lucid.tensor(rng.standard_normal(out.shape).astype(dtype))
+        finite = ~np.isinf(numbers(out))
+        lucid.autograd.backward([out, expected], [upstream, upstream])
+        np.testing.assert_array_equal(numbers(back(leaf.grad))[:, finite], numbers(plain.grad)[:, finite])
+    assert np.isfinite(loss).any()
+    assert grad.shape == x.shape

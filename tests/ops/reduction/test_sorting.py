@@ -20,6 +20,37 @@ def test_topk_of_long_rows(largest, rng):
     np.testing.assert_array_equal(numbers(found.values), np.take_along_axis(values, order, 1))
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("shape", [(60, 5), (3, 70, 4), (80, 2, 3)])
+def test_topk_across_rows(shape, largest, rng):
+    """Along dimensions that lie across in memory values and places are those of a sort, and so are gradients."""
+    values = rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.float64)
+    for dim, size in enumerate(shape):
+        for k in (1, 2, size // 4, size):
+            x = lucid.tensor(values, requires_grad=True)
+            found = x.topk(k, dim, largest)
+            order = np.argsort(-values if largest else values, dim).take(range(k), dim)
+            np.testing.assert_array_equal(numbers(found.indices), order)
+            np.testing.assert_array_equal(numbers(found.values), np.take_along_axis(values, order, dim))
+            upstream = rng.standard_normal(order.shape)
+            found.values.backward(lucid.tensor(upstream))
+            expected = np.zeros(shape)
+            np.put_along_axis(expected, order, upstream, dim)
+            np.testing.assert_array_equal(numbers(x.grad), expected)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 7, 49, 50])
+def test_kthvalue_from_either_end(k, rng):
+    """Of different elements it is the one at that place of the sorted ones; NaN is greater than all."""
+    values = rng.permuted(np.arange(3 * 50).reshape(3, 50), axis=1).astype(np.float64)
+    values[0, 7] = np.nan
+    for dim, array in ((1, values), (0, values.T.copy())):
+        found = lucid.tensor(array).kthvalue(k, dim)
+        order = np.argsort(array, dim).take(k - 1, dim)
+        np.testing.assert_array_equal(numbers(found.indices), order)
+        np.testing.assert_array_equal(numbers(found.values), np.sort(array, dim).take(k - 1, dim))
+
+
 def test_stable_orders_of_equal_elements(rng):
     """Equal elements keep their order upwards and downwards alike, NaN counts as the largest, and so in long rows."""
     values = rng.integers(0, 5, (3, 1500)).astype(np.float64)

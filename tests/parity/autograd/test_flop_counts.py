@@ -97,11 +97,17 @@ PROGRAMS = {
     "dilated": layers(lambda m: m.nn.Conv2d(4, 6, 3, dilation=2), 2, 4, 8, 8),
     "transposed": layers(lambda m: m.nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), 2, 4, 8, 8),
     "GRU": layers(lambda m: m.nn.GRU(3, 5, num_layers=2, bidirectional=True), 7, 2, 3),
+    "RNN with a first state": lambda m: m.nn.RNN(3, 5)(ones(m, 7, 2, 3), ones(m, 1, 2, 5))[1].sum().backward(),
+    "LSTM of no input gradient": lambda m: m.nn.LSTM(3, 5, proj_size=2)(m.ones(7, 2, 3))[0].sum().backward(),
+    "packed": lambda m: m.nn.GRU(3, 5, bidirectional=True)(
+        m.nn.utils.rnn.pack_sequence([ones(m, 4, 3), ones(m, 2, 3)])
+    )[0].data.sum().backward(),
     "vjp": lambda m: m.func.vjp(lambda w: m.ones(5, 3) @ w, m.ones(3, 4))[1](m.ones(5, 4)),
     "vmap of grad": lambda m: m.func.vmap(m.func.grad(lambda v: ((v @ m.ones(3, 4)) ** 2).sum()))(m.ones(5, 3)),
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_counts(name):
     """Of forward and backward as many operations are counted as PyTorch counts."""

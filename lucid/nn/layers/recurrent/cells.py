@@ -1,66 +1,25 @@
-"""One step of each kind of recurrence, and LSTMCell, GRUCell and RNNCell.
-
-A state is a tuple of tensors of shape (B, H): of an LSTM the output and the cell, of the others the output alone.
-`gates` is what the input gives to a step, ``x @ w_ih.T + b_ih``, of all steps in one product.
-"""
+"""LSTMCell, GRUCell and RNNCell: single steps of recurrence."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import ShapeError
 from lucid.nn.layers.layer import Layer, draw_within, empty_parameter
-from lucid.ops.activation.lstm_gates import lstm_gates
-from lucid.ops.activation.relu import relu
-from lucid.ops.activation.sigmoid import sigmoid, tanh
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros
 from lucid.ops.layers.linear import linear
-from lucid.ops.shape.splitting import chunk
+from lucid.ops.recurrence.steps import STEPS
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
+    from lucid.ops.recurrence.steps import State
     from lucid.tensor import Tensor
-
-State: TypeAlias = "tuple[Tensor, ...]"
-Step: TypeAlias = "Callable[..., State]"
-
-
-def lstm(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None = None) -> State:
-    """Return output and cell, ``c = f * c + i * g`` and ``h = o * tanh(c)``; projected, ``h @ w_hr.T``."""
-    output, cell = state
-    output, cell = lstm_gates(gates, linear(output, w_hh, b_hh), cell)
-    return (output if w_hr is None else linear(output, w_hr)), cell
-
-
-def gru(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    """Return the output, ``n + z * (h - n)`` with ``n = tanh(x_n + r * h_n)``."""
-    (output,) = state
-    (x_r, x_z, x_n), (h_r, h_z, h_n) = chunk(gates, 3, 1), chunk(linear(output, w_hh, b_hh), 3, 1)
-    new = tanh(x_n + sigmoid(x_r + h_r) * h_n)
-    return (new + sigmoid(x_z + h_z) * (output - new),)
-
-
-def rnn_tanh(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    """Return the output, ``tanh(gates + h @ w_hh.T + b_hh)``."""
-    return (tanh(gates + linear(state[0], w_hh, b_hh)),)
-
-
-def rnn_relu(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    """Return the output, ``relu(gates + h @ w_hh.T + b_hh)``."""
-    return (relu(gates + linear(state[0], w_hh, b_hh)),)
-
-
-STEPS: dict[str, Step] = {"LSTM": lstm, "GRU": gru, "RNN_TANH": rnn_tanh, "RNN_RELU": rnn_relu}
-# how many gates stand in the weights, one below the other
-GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNCellBase(Layer):

@@ -9,18 +9,17 @@ from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError, warn
 from lucid.nn.layers.layer import declared, draw_within, empty_parameter
-from lucid.nn.layers.recurrent.cells import GATES, STEPS, State, Step
 from lucid.nn.module.module import Module
 from lucid.nn.utils.rnn import PackedSequence
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros
 from lucid.ops.index.index_select import index_select
 from lucid.ops.layers.dropout import dropout as drop
-from lucid.ops.layers.linear import linear
+from lucid.ops.recurrence.sequence import recurrence
+from lucid.ops.recurrence.steps import GATES, STEPS
 from lucid.ops.shape.axes import transpose
 from lucid.ops.shape.joining import cat, stack
 from lucid.ops.shape.reshape import flatten, reshape
-from lucid.ops.shape.splitting import split
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import whole, words
 
@@ -31,43 +30,8 @@ if TYPE_CHECKING:
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
+    from lucid.ops.recurrence.steps import State
     from lucid.tensor import Tensor
-
-
-def sequence(
-    step: Step,
-    data: Tensor,
-    batch_sizes: Sequence[int],
-    first: State,
-    weights: Sequence[Tensor],
-    biases: Sequence[Tensor] | tuple[None, None],
-    projection: Sequence[Tensor],
-    *,
-    backwards: bool,
-) -> tuple[Tensor, State]:
-    """Return the outputs of all steps, packed as `data` is, and the state at the end of each sequence.
-
-    Backwards, sequences begin at their ends: as the batch grows, others join with their first state. Forwards those
-    that end leave the batch, the last ones first.
-    """
-    w_ih, w_hh = weights
-    gates = split(linear(data, w_ih, biases[0]), list(batch_sizes))
-    outputs: list[Tensor] = []
-    ended: list[State] = []
-    size = batch_sizes[-1 if backwards else 0]
-    state = first if size == first[0].shape[0] else tuple(part[:size] for part in first)
-    for gate, now in zip(*((gates[::-1], batch_sizes[::-1]) if backwards else (gates, batch_sizes)), strict=True):
-        if now > size:
-            state = tuple(cat([part, start[size:now]]) for part, start in zip(state, first, strict=True))
-        elif now < size:
-            ended.append(tuple(part[now:] for part in state))
-            state = tuple(part[:now] for part in state)
-        size = now
-        state = step(gate, state, w_hh, biases[1], *projection)
-        outputs.append(state[0])
-    if ended:
-        state = tuple(cat(list(parts)) for parts in zip(state, *ended[::-1], strict=True))
-    return cat(outputs[::-1] if backwards else outputs), state
 
 
 @declared
@@ -136,7 +100,7 @@ class RNNBase(Module):
         sorted_indices = unsorted_indices = None
         if isinstance(input, PackedSequence):
             data, counts, sorted_indices, unsorted_indices = input
-            batched, batch_sizes = True, counts.tolist()
+            batched, batch_sizes = True, tuple(counts.tolist())
             self._check_width(data, 2)
         else:
             only_tensors(input)
@@ -149,7 +113,7 @@ class RNNBase(Module):
             steps, batch = input.shape[0], input.shape[1] if batched else 1
             if not steps:
                 raise ShapeError(f"{self._title}: expected at least one step, got shape {list(input.shape)}")
-            data, batch_sizes = flatten(input, 0, 1) if batched else input, [batch] * steps
+            data, batch_sizes = flatten(input, 0, 1) if batched else input, (batch,) * steps
         first = self._first_state(data, hx, batch_sizes[0], batched=batched)
         if sorted_indices is not None and hx is not None:
             first = tuple(index_select(part, 1, sorted_indices) for part in first)
@@ -170,7 +134,7 @@ class RNNBase(Module):
         return out, last if self.mode == "LSTM" else last[0]
 
     def _run(
-        self, data: Tensor, batch_sizes: Sequence[int], first: State, all_weights: Sequence[Sequence[Tensor]]
+        self, data: Tensor, batch_sizes: tuple[int, ...], first: State, all_weights: Sequence[Sequence[Tensor]]
     ) -> tuple[Tensor, State]:
         """Return the outputs of the last layer, and the states at the ends of all layers and directions."""
         ends: list[State] = []
@@ -179,15 +143,15 @@ class RNNBase(Module):
             outputs: list[Tensor] = []
             for direction in range(directions):
                 index = layer * directions + direction
-                weights = all_weights[index]
-                output, end = sequence(
-                    STEPS[self.mode],
+                w_ih, w_hh, *others = all_weights[index]
+                output, end = recurrence(
+                    self.mode,
                     data,
                     batch_sizes,
                     tuple(part[index] for part in first),
-                    weights[:2],
-                    weights[2:4] if self.bias else (None, None),
-                    weights[-1:] if self.proj_size else (),
+                    (w_ih, w_hh),
+                    (others[0], others[1]) if self.bias else (None, None),
+                    others[-1] if self.proj_size else None,
                     backwards=direction == 1,
                 )
                 outputs.append(output)

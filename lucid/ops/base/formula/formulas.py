@@ -5,12 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
+from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.formula.chain import chain
 from lucid.ops.base.formula.functor import functor
+from lucid.ops.base.formula.loop import Loop
 from lucid.ops.base.formula.trace import settings_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
+
+    from lucid.base.arrays import Array
 
     # Spelled out by the number of parameters, so that a checker of types knows those of a lambda.
     Function: TypeAlias = (
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
         | Callable[[Any, Any, Any, Any, Any, Any], Any]
         | Callable[..., Any]
     )
+
+
+APPLIED: list[Formula] = []
+"""The formulas of primitives, each with a loop on the CPU."""
 
 
 def module_of(function: Callable[..., Any]) -> str:
@@ -63,6 +74,16 @@ class Formula:
         if self.numpy is not None:
             return self.numpy, self.numpy.__code__.co_argcount - 2 - len(self.arrays)
         return chain(self.function.__qualname__, trace(self.function, **self.known))
+
+    @cached_property
+    def loop(self) -> Loop:
+        """The loop in C++ for the CPU."""
+        return Loop(self.stem, lambda: trace(self.function, **self.known))
+
+    def apply(self, xp: ModuleType, *arrays: Array, **settings: Any) -> Array:
+        """Return the result for arrays of NumPy's or CuPy's, as `in_blocks` does."""
+        run = self.loop.of(arrays) if xp is np else None
+        return in_blocks(xp, *(self.chain if run is None else (run, 0)), *arrays, **settings)
 
     def functor(self, name: str) -> str:
         """Return the functor under a name, in CUDA C++."""

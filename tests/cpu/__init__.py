@@ -1,0 +1,1 @@
+"""Tests of loops in C++ for the CPU."""
