@@ -21,6 +21,7 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
+from lucid.cpu import convolutions as compiled
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
@@ -78,6 +79,8 @@ def convolution(
     axes = axes_of(x.shape[2:], out, weight.shape[2:], stride, before, dilation)
     count, channels = x.shape[0], weight.shape[0]
     dtype = accumulation_dtype(x.dtype)
+    if xp is np and (y := compiled.convolution(x, weight, bias, axes, groups)) is not None:
+        return y
     offset = None if bias is None else bias.reshape(groups, channels // groups, 1)
     if are_pointwise(axes):
         pixels = x.reshape(count, groups, x.shape[1] // groups, math.prod(out)).astype(dtype, copy=False)
@@ -142,6 +145,8 @@ def convolution_input_grad(
     axes = axes_of(size, g.shape[2:], weight.shape[2:], stride, before, dilation)
     count, channels = g.shape[0], weight.shape[1] * groups
     dtype = accumulation_dtype(g.dtype)
+    if xp is np and (dx := compiled.input_grad(g, weight, axes, groups)) is not None:
+        return dx
     if are_pointwise(axes):
         pixels = g.reshape(count, groups, g.shape[1] // groups, math.prod(size)).astype(dtype, copy=False)
         dx = product(xp, pointwise_kernels(weight, groups, dtype).swapaxes(-1, -2), pixels)
@@ -206,6 +211,8 @@ def convolution_weight_grad(
     """Return for each position in the `kernel` the products of `g` and the elements there, summed over all windows."""
     axes = axes_of(x.shape[2:], g.shape[2:], kernel, stride, before, dilation)
     dtype = accumulation_dtype(g.dtype)
+    if xp is np and (dw := compiled.weight_grad(g, x, axes, groups)) is not None:
+        return dw
     if needs_columns(axes, len(x), (g.shape[1], x.shape[1] // groups, *kernel), groups):
         settings = with_rows(stride, before, dilation, groups)
         result = convolution_weight_grad.reference(xp, g[:, :, None], x[:, :, None], kernel=(1, *kernel), **settings)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.cpu import pooling as compiled
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
@@ -116,6 +117,8 @@ def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array
 
     A window with a NaN gives NaN, and the position of its last one.
     """
+    if xp is np and (pooled := compiled.max_pool(x, axes, tap_dtype(axes))) is not None:
+        return pooled
     shape = (*x.shape[: -len(axes)], *window_count(axes))
     dtype = tap_dtype(axes)
     every = numbered_taps(axes)
@@ -236,6 +239,8 @@ def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]
 @primitive
 def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
+    if xp is np and (moved := compiled.max_pool_grad(g, which, axes)) is not None:
+        return moved
     result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
     indices = _places_of(xp, which, axes)
     if indices is not None:
@@ -243,7 +248,8 @@ def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, .
         if all(axis.stride > (axis.kernel - 1) * axis.dilation for axis in axes):
             flat[indices] = g.reshape(-1)
         else:
-            np.add.at(flat, indices, g.reshape(-1))
+            # from the last window to the first: positions are added to an element in their order
+            np.add.at(flat, indices[::-1], g.reshape(-1)[::-1])
         return result
     for number, windows, elements in numbered_taps(axes):
         result[elements] += xp.where(which[windows] == number, g[windows], g.dtype.type(0))
@@ -271,6 +277,8 @@ adjoint(max_pool_grad, "max_pool_select")
 @primitive
 def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return for each window the element at the position that `which` names."""
+    if xp is np and (moved := compiled.max_pool_select(x, which, axes)) is not None:
+        return moved
     indices = _places_of(xp, which, axes)
     if indices is not None:
         return x.reshape(-1)[indices].reshape(which.shape)
@@ -334,6 +342,8 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
     if are_large_tiles(axes):
         tiles = x.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
         total = sum_of(xp, tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
+    elif xp is np and (sums := compiled.sum_pool(x.astype(dtype, copy=False), axes, ROWS_AT_ONCE)) is not None:
+        total = sums
     else:
         total = xp.zeros((*lead, *window_count(axes)), dtype)
         every = iter(taps(axes))
@@ -371,6 +381,8 @@ def avg_pool_grad(xp: ModuleType, g: Array, *, axes: tuple[Axis, ...], divisor: 
     """Return an array of the pooled shape: each element of `g`, divided, added to each element of its window."""
     dtype = accumulation_dtype(g.dtype)
     share = divided(xp, g.astype(dtype), axes, divisor, padded=padded)
+    if xp is np and not are_large_tiles(axes) and (spread := compiled.spread(share, axes)) is not None:
+        return spread.astype(g.dtype, copy=False)
     lead = g.shape[: -len(axes)]
     result = xp.zeros((*lead, *[axis.size for axis in axes]), dtype)
     if are_large_tiles(axes):
