@@ -20,7 +20,7 @@ from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_s
 from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
-from lucid.ops.layers.windows import Axis, elements_in, taps, window_count, window_size
+from lucid.ops.layers.windows import FEW_TAPS, Axis, elements_in, taps, window_count, window_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 # Windows that tile the input are taken as a whole if they have more positions than this, else one by one.
 MANY_POSITIONS = 16
+
+# Elements of the positions that are compared at a time on the CPU: their copies stay in the cache.
+POOLED_AT_ONCE = 1 << 18
 
 # On CUDA windows of more positions than this are shared by a warp.
 _LARGE = 64
@@ -118,35 +121,68 @@ def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array
         return pooled
     shape = (*x.shape[: -len(axes)], *window_count(axes))
     dtype = tap_dtype(axes)
-    values = xp.full(shape, lowest(x.dtype), x.dtype)
-    which = xp.zeros(shape, dtype)
+    every = numbered_taps(axes)
+    values, which = xp.empty(shape, x.dtype), xp.zeros(shape, dtype)
+    if not every:
+        values.fill(lowest(x.dtype))
+    images = max(1, POOLED_AT_ONCE // max(1, len(every) * values[:1].size)) if xp is np else max(1, len(values))
+    for start in range(0, len(values), images):
+        block = slice(start, start + images)
+        some = max(1, POOLED_AT_ONCE // max(1, values[block].size))
+        for first in range(0, len(every), some):
+            _take_larger(xp, x[block], values[block], which[block], every[first : first + some], fresh=not first)
     if any(axis.before for axis in axes):
-        which[...] = _first_taps_cpu(axes) if xp is np else first_taps(xp, axes)
-    # a position is copied first: rows of windows are short, and each call on them takes as long as many on a copy
-    candidates = xp.empty(shape, x.dtype)
-    for number, windows, elements in numbered_taps(axes):
-        part = candidates[windows]
-        if part.size < values.size:
-            candidates.fill(lowest(x.dtype))
-        part[...] = x[elements]
-        # numbers grow: the largest of those where the candidate was better is the last that was
-        xp.maximum(which, (candidates > values) * dtype.type(number), out=which)
-        xp.maximum(candidates, values, out=values)
+        first = first_taps(xp, axes) if xp is not np else _first_taps_cpu(axes)
+        xp.copyto(which, first, where=values == lowest(x.dtype))
     if x.dtype.kind in "fV" and (xp is not np or np.isnan(values).any()):
         # maximum() has passed on each NaN, comparisons have passed them by
-        for number, windows, elements in numbered_taps(axes):
+        for number, windows, elements in every:
             xp.copyto(which[windows], dtype.type(number), where=xp.isnan(x[elements]))
     return values, which
 
 
-def numbered_taps(axes: tuple[Axis, ...]) -> Iterator[tuple[int, Any, Any]]:
-    """Yield each position in the window as its number, and the indices of its windows and of the elements there."""
+def _take_larger(xp: ModuleType, x: Array, values: Array, which: Array, taps: Any, *, fresh: bool) -> None:
+    """Write into `values` the elements at some positions that are larger, and into `which` the numbers of the first.
+
+    If both are `fresh`, all are. Positions are copied first: rows of windows are short, and a call on them takes as
+    long as many on the copies.
+    """
+    candidates = xp.empty((len(taps), *values.shape), x.dtype)
+    for candidate, (_, windows, elements) in zip(candidates, taps, strict=True):
+        part = candidate[windows]
+        if part.size < candidate.size:
+            candidate.fill(lowest(x.dtype))
+        part[...] = x[elements]
+    best = candidates.max(0)
+    # of those that are the largest the first has the largest of numbers that fall
+    end = taps[-1][0] + 1
+    falling = xp.asarray([end - number for number, _, _ in taps], np.min_scalar_type(end))
+    is_best = candidates == best
+    number = end - (is_best * falling.reshape(-1, *[1] * values.ndim)).max(0)
+    if fresh:
+        values[...], which[...] = best, number
+    else:
+        xp.copyto(which, number.astype(which.dtype), where=best > values)
+        xp.maximum(best, values, out=values)
+
+
+def numbered_taps(axes: tuple[Axis, ...]) -> tuple[tuple[int, Any, Any], ...]:
+    """Return each position in the window as its number, and the indices of its windows and of the elements there."""
+    return _few_numbered_taps(axes) if window_size(axes) <= FEW_TAPS else tuple(_numbered(axes))
+
+
+def _numbered(axes: tuple[Axis, ...]) -> Iterator[tuple[int, Any, Any]]:
     sizes = [axis.kernel for axis in axes[1:]]
     for position, windows, elements in taps(axes):
         number = position[0]
         for index, size in zip(position[1:], sizes, strict=True):
             number = number * size + index
         yield number, (..., *windows), (..., *elements)
+
+
+@functools.lru_cache(maxsize=256)
+def _few_numbered_taps(axes: tuple[Axis, ...]) -> tuple[tuple[int, Any, Any], ...]:
+    return tuple(_numbered(axes))
 
 
 @functools.lru_cache(maxsize=256)

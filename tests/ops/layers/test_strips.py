@@ -25,6 +25,8 @@ CASES = {
     "volumes": ((2, 3, 5, 4, 6), (3, 3, 3, 2, 3), {"before": (1, 0, 1), "stride": (1, 2, 1)}),
     "many small images": ((70, 3, 4, 4), (2, 3, 3, 3), {"before": (1, 1)}),
     "a window larger than the image": ((2, 3, 2, 1), (2, 3, 5, 4), {"before": (3, 2)}),
+    "no output channel": ((2, 3, 7, 5), (0, 3, 3, 3), {"stride": (2, 2)}),
+    "no input channel": ((2, 0, 7, 5), (4, 0, 3, 3), {"stride": (2, 2)}),
     "no image": ((0, 3, 5, 5), (2, 3, 3, 3), {}),
     "no position": ((2, 3, 5), (2, 3, 0), {}),
 }

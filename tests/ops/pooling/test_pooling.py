@@ -10,6 +10,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.nn import functional as F
 from lucid.ops.layers import windows
 from lucid.ops.layers.windows import axes_of
+from lucid.ops.pooling import pooling_primitives
 from lucid.ops.pooling.adaptive import adaptive_avg_pool2d
 from lucid.ops.pooling.pooling import avg_pool2d, max_pool1d, max_pool2d
 from lucid.ops.pooling.pooling_primitives import max_pool, max_pool_grad, max_pool_select
@@ -221,14 +222,17 @@ WINDOWS = {
     "between each other": ((9, 5), (3, 4), (3, 2), (3, 1), (1, 0), (2, 1)),
     "dilated, with common ends": ((9, 4), (4, 2), (2, 2), (2, 2), (0, 0), (2, 1)),
     "without an element": ((1, 9), (1, 3), (2, 3), (1, 3), (1, 1), (2, 1)),
+    "more positions than a byte numbers": ((18, 17), (2, 1), (17, 17), (1, 1), (0, 0), (1, 1)),
     "many positions": ((12, 11), (3, 2), (9, 9), (1, 1), (0, 0), (1, 1)),
 }
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("at_once", [1, 100, 1 << 18])
 @pytest.mark.parametrize("case", WINDOWS)
-def test_each_window_by_itself(case, dtype, rng):
+def test_each_window_by_itself(case, at_once, dtype, rng, monkeypatch):
     """Largest elements, their positions, gradients and what is selected are those of each window by itself."""
+    monkeypatch.setattr(pooling_primitives, "POOLED_AT_ONCE", at_once)
     size, out, kernel, stride, before, dilation = WINDOWS[case]
     axes = axes_of(size, out, kernel, stride, before, dilation)
     # few different numbers: many are equal
@@ -247,7 +251,7 @@ def test_each_window_by_itself(case, dtype, rng):
         for plane in np.ndindex(2, 3):
             at = (*plane, row, column)
             if not inside:
-                assert selected[at] == 0
+                assert (selected[at], values[at]) == (0, pooling_primitives.lowest(x.dtype))
                 continue
             number, best = max(inside, key=lambda each: (x[(*plane, *each[1])], -each[0]))
             assert values[at] == x[(*plane, *best)]
@@ -255,6 +259,41 @@ def test_each_window_by_itself(case, dtype, rng):
             assert selected[at] == other[(*plane, *best)]
             expected[(*plane, *best)] += g[at]
     np.testing.assert_array_equal(dx, expected)
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 18])
+def test_positions_of_the_lowest(at_once, monkeypatch):
+    """Where all elements are -infinity the first that is not in the padding is the largest; NaN is larger than all."""
+    monkeypatch.setattr(pooling_primitives, "POOLED_AT_ONCE", at_once)
+    axes = axes_of((3, 3), (2, 2), (3, 3), (2, 2), (1, 1), (1, 1))
+    x = np.full((1, 1, 3, 3), -np.inf)
+    values, which = max_pool.cpu(x, axes=axes)
+    assert np.all(values == -np.inf)
+    assert which[0, 0].tolist() == [[4, 3], [1, 0]]
+    x[0, 0, 1, 1] = np.nan
+    values, which = max_pool.cpu(x, axes=axes)
+    assert np.all(np.isnan(values))
+    assert which[0, 0].tolist() == [[8, 6], [2, 0]]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_memory_of_candidates(count, monkeypatch):
+    """No more copies of positions are compared at a time than the limit, or one."""
+    taken = []
+    monkeypatch.setattr(pooling_primitives, "POOLED_AT_ONCE", 64)
+    take = pooling_primitives._take_larger
+    monkeypatch.setattr(
+        pooling_primitives,
+        "_take_larger",
+        lambda xp, x, values, which, taps, **more: (
+            taken.append(len(taps) * values.size),
+            take(xp, x, values, which, taps, **more),
+        ),
+    )
+    for size in (4, 12):
+        axes = axes_of((size, size), (size - 2,) * 2, (3, 3), (1, 1), (0, 0), (1, 1))
+        max_pool.cpu(np.zeros((count, 2, size, size)), axes=axes)
+        assert max(taken) <= max(64, 2 * (size - 2) ** 2)
 
 
 def test_the_gradient_of_an_infinity_stays_where_it_is():
