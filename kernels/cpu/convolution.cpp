@@ -33,15 +33,15 @@ template <typename Run> static void each_block(Int channels, Run run) {
 
 // How images are gone through: some whole ones at a time, or some rows of windows of one.
 //
-// The vectors of windows are those of one row after the other, or, where strides are 1 and it takes fewer vectors, of all
-// rows as one, with the elements between.
+// The vectors of windows are those of one row after the other, or, where strides are 1 and it takes fewer vectors, of
+// all rows as one, with the elements between.
 template <typename T> struct Blocks {
     static constexpr Int LANES = VectorOf<T>::LANES;
-    Axis axis_d[2];    // the windows of a block
+    Axis axis_d[2];  // the windows of a block
     bool dense;
-    Int pitch, images; // from one row of windows to the next; whole images of a block
+    Int pitch, images;  // from one row of windows to the next; whole images of a block
 
-    // `planes`: of images and of results that are held for an image, in that many bytes; `most`: vectors of a block.
+    // `planes`: of images and of results that are held for an image, in so many bytes; `most`: vectors of a block.
     Blocks(const Axis* whole_d, Int count, Int planes, Int bytes, Int most) : axis_d{whole_d[0], whole_d[1]} {
         Axis &v = axis_d[0], &h = axis_d[1];
         const Int width = h.out + (h.kernel - 1) * h.dilation, whole = rounded_up(h.out, LANES);
@@ -81,9 +81,9 @@ template <typename T> static std::vector<Int> offsets(const Rows<T>& rows, Int c
     return offset_k;
 }
 
-// Sums of CHANNELS output channels over COUNT vectors of windows.
+// Sums of CHANNELS output channels over COUNT vectors of windows. A function of its own, whose sums stay in registers.
 template <int CHANNELS, int COUNT, typename T>
-static void sum_tile(const T* x, const Int* start_v, const Int* offset_k, Int positions, const T* weight, T* sum,
+__attribute__((noinline)) static void sum_tile(const T* x, const Int* start_v, const Int* offset_k, Int positions, const T* weight, T* sum,
                      Int sum_step) {
     typedef typename VectorOf<T>::type Vector;
     Vector total[CHANNELS][COUNT] = {};
@@ -102,7 +102,8 @@ static void sum_tile(const T* x, const Int* start_v, const Int* offset_k, Int po
 #pragma GCC unroll 16
     for (int o = 0; o < CHANNELS; ++o)
 #pragma GCC unroll 16
-        for (int i = 0; i < COUNT; ++i) std::memcpy(sum + o * sum_step + i * VectorOf<T>::LANES, &total[o][i], VECTOR_BYTES);
+        for (int i = 0; i < COUNT; ++i)
+            std::memcpy(sum + o * sum_step + i * VectorOf<T>::LANES, &total[o][i], VECTOR_BYTES);
 }
 
 // The same of `count` vectors, most of them in tiles of COUNT.
@@ -123,8 +124,8 @@ static void write_row(T* __restrict__ target, Int step, const T* __restrict__ ro
         for (Int i = 0; i < count; ++i) target[times<STEP>(i, step)] = row[i];
 }
 
-// The convolution of images with kernels; with steps that turn these round, the elements of its input's gradient that have
-// the same remainders of the stride.
+// The convolution of images with kernels; with steps that turn these round, the elements of its input's gradient that
+// have the same remainders of the stride.
 template <typename T>
 __global__ void convolve(const T* x, const T* weight, const T* bias, T* y, long long images, long long groups,
                          long long inputs, long long outputs, long long step_n, long long step_c, long long step_y,
@@ -182,13 +183,14 @@ template <int HALF, typename T> __forceinline__ void fold(typename VectorOf<T>::
     }
 #pragma GCC unroll 16
     for (int i = 0; i < HALF; ++i)
-        sum_l[i] = __builtin_shuffle(sum_l[i], sum_l[i + HALF], lower) + __builtin_shuffle(sum_l[i], sum_l[i + HALF], upper);
+        sum_l[i] = __builtin_shuffle(sum_l[i], sum_l[i + HALF], lower) +
+                   __builtin_shuffle(sum_l[i], sum_l[i + HALF], upper);
     if constexpr (HALF > 1) fold<HALF / 2, T>(sum_l);
 }
 
 // Sums of products of CHANNELS output channels and COUNT positions of input channels, over all windows of some images.
 template <int CHANNELS, int COUNT, typename T>
-static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_image, const Int* start_v, Int vectors,
+__attribute__((noinline)) static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_image, const Int* start_v, Int vectors,
                          Int images, const Int* offset_k, T* sum_n) {
     typedef typename VectorOf<T>::type Vector;
     constexpr Int LANES = VectorOf<T>::LANES;
@@ -227,8 +229,8 @@ template <int COUNT, typename Run> static void each_tile(Int first, Int position
         if (first < positions) each_tile<COUNT / 2>(first, positions, run);
 }
 
-// For each position the products of `g` and the elements there, summed over all windows. Between rows of windows zeros are
-// multiplied, so that more is NaN than should be where not all elements are finite.
+// For each position the products of `g` and the elements there, summed over all windows. Between rows of windows zeros
+// are multiplied, so that more is NaN than should be where not all elements are finite.
 template <typename T>
 __global__ void convolve_weights(const T* g, const T* x, T* dw, long long images, long long groups, long long inputs,
                                  long long outputs, long long g_step_n, long long g_step_c, long long g_step_y,
@@ -265,7 +267,8 @@ __global__ void convolve_weights(const T* g, const T* x, T* dw, long long images
                     const T* row = g + (from + n) * g_step_n + (group * outputs + o) * g_step_c + top * g_step_y;
                     T* target = g_n.data() + (n * outputs + o) * length;
                     for (Int y = 0; y < bottom - top; ++y)
-                        LUCID_WITH_STEP(g_step_x, copy_row, target + y * blocks.pitch, row + y * g_step_y, g_step_x, h.out);
+                        LUCID_WITH_STEP(g_step_x, copy_row, target + y * blocks.pitch, row + y * g_step_y, g_step_x,
+                                        h.out);
                 }
             }
             each([&](Int first, Int k, auto channels, auto count, Int at) {

@@ -1,6 +1,6 @@
 // Pooling on the CPU: bit for bit what lucid/ops/pooling makes by NumPy.
 //
-// Positions of a window are taken in their order, each for all windows of a row. `axis_d` are the windows along rows and
+// Positions of a window are taken in their order, each for all windows of a row. `axis_d`: the windows along rows and
 // columns; steps are in elements.
 
 #include "windows.h"
@@ -55,7 +55,8 @@ __global__ void max_pool(const T* x, T* value_n, N* which_n, long long images, l
                     const auto value = load(row + rows.start_q[along.position]);
                     const auto taken = (value > best) | (value != value);
                     best = taken ? value : best;
-                    number = taken ? (Wide)(down.position * h.kernel + along.position) - typename VectorOf<T>::wide{} : number;
+                    const Wide tap = (Wide)(down.position * h.kernel + along.position);
+                    number = taken ? tap - typename VectorOf<T>::wide{} : number;
                 }
             }
             const Int count = std::min(LANES, h.out - i);
@@ -68,7 +69,7 @@ __global__ void max_pool(const T* x, T* value_n, N* which_n, long long images, l
     });
 }
 
-// Calls visit with the offset of the element at the position of a window that a number names, if it is one of the plane.
+// Calls visit with the offset of the element at a position of a window, by its number, if it is one of the plane.
 struct Chosen {
     const Axis v, h;
     const Int step_y, step_x;

@@ -92,8 +92,8 @@ template <typename T> struct Buffer {
 
 inline Int rounded_up(Int count, Int to) { return (count + to - 1) / to * to; }
 
-// Planes of images with padding, and their columns apart by their remainders of the stride: one position of neighbouring
-// windows are neighbours, and all vectors of windows are whole.
+// Planes of images with padding, and their columns apart by their remainders of the stride: the elements at a position
+// of neighbouring windows are neighbours, and all vectors of windows are whole.
 template <typename T> struct Rows {
     // Elements of a row of a plane, from `first` on with steps of the stride, and where in a row here they go.
     struct Part {
@@ -143,7 +143,8 @@ template <typename T> struct Rows {
             else
                 for (const Part& part : part_r)
                     if (part.count > 0)
-                        LUCID_WITH_STEP(step, copy_row, target + part.start, row + part.first * step_x, step, part.count);
+                        LUCID_WITH_STEP(step, copy_row, target + part.start, row + part.first * step_x, step,
+                                        part.count);
         }
     }
 };

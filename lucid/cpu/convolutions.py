@@ -1,7 +1,7 @@
 """Convolutions of float32 and float64 by ``kernels/cpu/convolution.cpp``, without columns.
 
 Their sums are in another order than those of BLAS. The sizes of a convolution decide alone whether C computes it, which
-is then compiled at once. Each function returns None where NumPy is to do it.
+is then compiled at once. Each function returns None if NumPy is to do it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Call(NamedTuple):
 
 
 def _call(function: Function, first: Array, second: Array, weight: Ints, axes: Axes) -> _Call | None:
-    """Return the call that computes a convolution of two arrays; None where that is NumPy's."""
+    """Return the call that computes a convolution of two arrays; None if NumPy is to compute it."""
     products = first.shape[0] * math.prod(weight) * math.prod([axis.out for axis in axes])
     if products < FEW_PRODUCTS or all(axis.kernel == axis.stride == 1 for axis in axes):
         return None

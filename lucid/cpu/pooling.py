@@ -1,4 +1,4 @@
-"""Pooling by ``kernels/cpu/pooling.cpp``, bit for bit what NumPy makes of float32 and float64.
+"""Pooling by ``kernels/cpu/pooling.cpp``, with the bits that NumPy makes of float32 and float64.
 
 Each function returns None where NumPy is to do it.
 """

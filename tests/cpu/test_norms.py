@@ -88,15 +88,12 @@ def errors(ours, theirs):
 
 @pytest.mark.parametrize("offset", [0.0, 100.0, 1e4])
 @pytest.mark.parametrize(("shape", "groups"), CASES.values(), ids=CASES)
-def test_errors(compiled, monkeypatch, shape, groups, offset):
-    """No result is further from float64 than four last digits, or than NumPy's path is."""
+def test_errors(compiled, shape, groups, offset):
+    """No result is further from float64 than four last digits of the largest number, however far the mean is from 0."""
     arrays = operands(shape, offset)
-    expected = exact(groups, *arrays)
-    ours = errors(computed(groups, *arrays), expected)
+    ours = errors(computed(groups, *arrays), exact(groups, *arrays))
     assert len(compiled) == 2
-    monkeypatch.setattr(cpu, "compiled", False)
-    theirs = errors(computed(groups, *arrays), expected)
-    assert all(one <= max(other, 4 * ULP) for one, other in zip(ours, theirs, strict=True)), (ours, theirs)
+    assert max(ours) <= 4 * ULP, ours
 
 
 def test_the_first_value_far_from_the_others(compiled):
@@ -132,10 +129,11 @@ def test_special_values(compiled, monkeypatch, shape, groups, value, at):
 
 
 @pytest.mark.parametrize("value", [0.5, np.nan, np.inf])
-def test_running_statistics(compiled, monkeypatch, value):
+@pytest.mark.parametrize("at", [(0, 1, 0, 0), (2, 1, 3, 1)])
+def test_running_statistics(compiled, monkeypatch, value, at):
     """They follow as by NumPy's path, and mean and variance of a batch with NaN or an infinity are the same."""
     x = operands((6, 3, 4, 4), 3.0)[0]
-    x[2, 1, 3, 1] = value
+    x[at] = value
 
     def statistics():
         mean, variance = lucid.zeros(3, device="cpu"), lucid.ones(3, device="cpu")

@@ -82,9 +82,7 @@ def test_means_give_the_bits_of_numpy(rng, dtype, seed, compiled):
     axes = tuple(along(rng, dilated=False) for _ in range(rng.integers(1, 3)))
     if seed % 4 == 0:
         # more positions than are summed at once
-        axes = tuple(
-            axis._replace(size=20, out=4, kernel=7 + seed % 3, stride=3, before=2) for axis in (*axes, *axes)[:2]
-        )
+        axes = (axes[0]._replace(size=20, out=4, kernel=7 + seed % 3, stride=3, before=2),) * 2
     settings = {"axes": axes, "divisor": [None, 3.0][seed % 2], "padded": bool(seed & 2)}
     x = laid_out(rng, rng.standard_normal((*lead, *[axis.size for axis in axes])).astype(dtype))
     y = same_bits(lambda: primitives.avg_pool.cpu(x, **settings), compiled, "sum_pool")
@@ -121,9 +119,8 @@ def test_windows_in_much_padding_are_numpys(far, compiled):
 @pytest.mark.parametrize("dtype", [">f4", np.float16, np.int32])
 def test_other_dtypes_are_numpys(dtype, compiled):
     """Integers, half types and foreign orders of bytes have no function."""
-    values, which = primitives.max_pool.cpu(
-        np.arange(16, dtype=dtype).reshape(4, 4), axes=(Axis(4, 2, 2, 2, 0, 1),) * 2
-    )
+    x = np.arange(16, dtype=dtype).reshape(4, 4)
+    values, which = primitives.max_pool.cpu(x, axes=(Axis(4, 2, 2, 2, 0, 1),) * 2)
     np.testing.assert_array_equal(values, [[5, 7], [13, 15]])
     np.testing.assert_array_equal(which, [[3, 3], [3, 3]])
     assert compiled == []

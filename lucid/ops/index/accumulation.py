@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.cpu.running import add_rows
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import row_blocks
 
@@ -81,13 +82,16 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
     places = _total(lines, [steps[dim] for dim in dims])
     rest = [dim for dim in range(out.ndim) if dim not in dims]
     if not rest:
-        _add_elements(out, places, values.reshape(-1))
+        if not add_rows(out, places, None, values.reshape(-1, 1)):
+            _add_elements(out, places, values.reshape(-1))
         return
     first = dims[0] if neighbours(dims) else 0
     spots = range(first, first + len(common))
     values = values.transpose(*spots, *[axis for axis in range(values.ndim) if axis not in spots])
     rows, width = len(places), math.prod([out.shape[dim] for dim in rest])
     values = values.reshape(rows, width)
+    if dims == tuple(range(len(dims))) and add_rows(out, places, None, values):
+        return
     if width > NARROW and FEW_ELEMENTS <= values.size < OFTEN * out.size:
         number = _total(lines, [math.prod([out.shape[later] for later in dims[k + 1 :]]) for k in range(len(dims))])
         _add_rows(out.transpose(*dims, *rest), lines, number, values)
@@ -95,7 +99,8 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
     within = xp.zeros(1, xp.int64)
     for dim in rest:
         within = (within[:, None] + xp.arange(out.shape[dim]) * steps[dim]).reshape(-1)
-    _add_each(out, places, within, values)
+    if not add_rows(out, places, within, values):
+        _add_each(out, places, within, values)
 
 
 def _add_elements(out: Array, places: Array, values: Array) -> None:

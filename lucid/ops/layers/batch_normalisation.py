@@ -111,9 +111,9 @@ def _follow(running: Tensor, value: Array, momentum: float) -> None:
     """Move a running statistic towards `value` in place; no graph sees it but its version counter does."""
     old = running.array
     work = accumulation_dtype(old.dtype)
-    moved = astype(old, work) * (1 - momentum)
-    moved += astype(value, work) * momentum
-    change_in_place(running, wrap(astype(moved, old.dtype)))
+    moved = old.astype(work, copy=False) * (1 - momentum)
+    moved += value.astype(work, copy=False) * momentum
+    change_in_place(running, wrap(moved if work is old.dtype else astype(moved, old.dtype)))
 
 
 def _mean_of_instances(statistic: Array, running: Tensor) -> Any:

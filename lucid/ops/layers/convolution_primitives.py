@@ -1,8 +1,8 @@
-"""Convolutions over any number of dimensions, as matrix products with columns of windows.
+"""Convolutions over any number of dimensions, as matrix products with strips of images.
 
-The columns of a block of images are gathered into a buffer that fits the cache, multiplied, and gathered anew for the
-weight gradient instead of being kept. The convolution and its two gradients are linear in each operand and are each
-other's derivatives, so that they can be differentiated as often as one likes.
+The strips of a block of images (`lucid.ops.layers.strips`) are filled in a buffer that fits the cache, multiplied, and
+filled anew for the weight gradient instead of being kept. The convolution and its two gradients are linear in each
+operand and are each other's derivatives, so that they can be differentiated as often as one likes.
 
 On a CUDA device cuDNN computes them if it can. Else the columns of a block of images are gathered by one kernel,
 multiplied, and what is made is put in order, with the bias, by another; the input's gradient is gathered back from

@@ -18,6 +18,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.base.arrays import astype
 from lucid.base.dtype import as_dtype, dtype_of, int64
 from lucid.base.functions import cupy_functions
+from lucid.cpu import running
 from lucid.cuda.launch import reduction
 from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
@@ -215,6 +216,8 @@ def _products(x: Array, axis: int, dtype: np.dtype[Any], out: Array | None = Non
 
 @primitive
 def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Array:
+    if xp is np and x.dtype == dtype and (out := running.running_sums(x, dim, reverse=reverse)) is not None:
+        return out
     return _accumulated(xp, running_sums if xp is np and dtype.kind in "fcV" else _sums, x, dim, reverse, dtype)
 
 
@@ -231,6 +234,8 @@ def _cumsum_vjp(
 
 @primitive
 def _cumprod(xp: ModuleType, x: Array, *, dim: int, reverse: bool) -> Array:
+    if xp is np and (out := running.running_products(x, dim, reverse=reverse)) is not None:
+        return out
     if x.dtype != np.float32:
         return _accumulated(xp, _products, x, dim, reverse, x.dtype)
     # later elements may bring back what has left the range: 1e-30, 1e-60, 1e-30

@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.base.arrays import namespace
+from lucid.cpu.running import running_places
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import float_operand
@@ -38,6 +39,8 @@ def _places(input: Tensor, *, dim: int, largest: bool) -> Any:
         return wrap(xp.zeros((), xp.int64))
     values = comparable(x)
     if xp is np:
+        if (indexed := running_places(values, dim, largest=largest)) is not None:
+            return wrap(indexed)
         # the last element that equals the extreme so far; which is NaN behind one
         extremes: Any = np.maximum if largest else np.minimum
         reached = values == extremes.accumulate(values, dim)
