@@ -173,6 +173,17 @@ def _told(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
 
+def dense(array: Array) -> Array:
+    """Return an array in the order of C and at an address that loops can take, copied if it is not."""
+    flags = array.flags
+    # a number of NumPy's has flags, too
+    return (
+        array
+        if type(array) is np.ndarray and flags.c_contiguous and flags.aligned
+        else np.require(array, requirements="CA")
+    )
+
+
 # An array of NumPy's begins with the address of its elements, behind what every object of Python's begins with: all
 # that is compiled against NumPy reads it there. Asking for it takes six times as long.
 _HEAD = object.__basicsize__
@@ -180,6 +191,9 @@ _POINTER = ctypes.c_size_t
 
 
 def _read(array: Array) -> int:
+    # one of a class that inherits from it begins so, too; a number of NumPy's, which is no array, does not
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected an array of NumPy's, got {type(array).__name__}")
     return _POINTER.from_address(id(array) + _HEAD).value
 
 

@@ -29,7 +29,7 @@ _CONVERSIONS = {
 }
 
 # of two arrays, or of one and a number
-_BESIDE = [(half, *operands) for half, in _EACH for operands in ((half, half), (half, "float"), ("float", half))]
+_BESIDE = [(half, *operands) for (half,) in _EACH for operands in ((half, half), (half, "float"), ("float", half))]
 _ARITHMETIC = {name: Function("halves.cpp", name, _BESIDE) for name in ("add", "subtract", "multiply", "divide")}
 _COMPARISONS = {
     name: Function("halves.cpp", name, _EACH)
@@ -75,7 +75,7 @@ def _conversion(array: Array, dtype: np.dtype[Any]) -> Call | None:
 
 
 def of_halves(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of arrays that gives what a ufunc gives of half types; what is no such ufunc itself."""
+    """Return a function with the results of a ufunc that is quicker for half types; others are returned as they are."""
     name = function.__name__ if isinstance(function, np.ufunc) else ""
     compute: Any = None
     for loops, way in (_ARITHMETIC, _arithmetic), (_COMPARISONS, _compared), (_CHOICES, _chosen):

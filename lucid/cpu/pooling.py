@@ -1,4 +1,4 @@
-"""Pooling by ``kernels/cpu/pooling.cpp``, with the bits that NumPy makes of float32 and float64.
+"""Pooling by ``kernels/cpu/pooling.cpp`` in float32 and float64, with the bits of NumPy's path.
 
 Each function returns None where NumPy is to do it.
 """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lucid.cpu.functions import BUILD, Function, address
+from lucid.cpu.functions import BUILD, Function, address, dense
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 _NAMES = "softmax", "log_softmax", "softmax_grad", "log_softmax_grad"
 _FUNCTIONS = {name: Function("rows.cpp", name) for name in _NAMES}
 _FLOAT32 = np.dtype(np.float32)
-
-
-def dense(array: Array) -> Array:
-    """Return an array in the order of C."""
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def along_rows(name: str, *arrays: Array) -> Array | None:

@@ -29,7 +29,9 @@ def compiled(monkeypatch):
         found = call(self, max(work, functions.BUILD), *arguments)
 
         def run(*numbers):
-            named.append(self.name)
+            # conversions of half types stand around every loop
+            if self.name not in ("widen", "narrow"):
+                named.append(self.name)
             found(*numbers)
 
         return found and run

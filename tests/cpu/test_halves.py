@@ -172,7 +172,15 @@ def test_ops_of_any_layout(name, dtype):
     first, second = layouts(drawn(dtype, 80, 90, seed=1)), layouts(drawn(dtype, 80, 90, seed=2))
     pairs = [(a, b) for a in first.values() for b in second.values() if a.shape == b.shape]
     a, b = drawn(dtype, 80, 90, seed=3), drawn(dtype, 90, seed=4)
-    pairs += [(a, b), (b, a), (a, b[:1]), (a, b[3:4].reshape(())), (a, a[:, 5:6]), (a[:, :1], b), (a[None], b[:, None, None][:3])]
+    pairs += [
+        (a, b),
+        (b, a),
+        (a, b[:1]),
+        (a, b[3:4].reshape(())),
+        (a, a[:, 5:6]),
+        (a[:, :1], b),
+        (a[None], b[:, None, None][:3]),
+    ]
     pairs += [(a, a[-1:]), (a.reshape(8, 10, 90), a[:10]), (a.reshape(8, 10, 90), a.reshape(8, 10, 90)[:, :1])]
     pairs += [(a[:, :1], a[::-1, :1]), (a.T[::-1], a.T[:1]), (a[:0], b), (b[:, None], b)]
     for one, two in pairs:
@@ -189,7 +197,9 @@ def test_gradients(dtype):
     """What is differentiated by loops has the gradients of NumPy's, for broadcast operands as well."""
 
     def gradients():
-        leaves = [lucid.tensor(drawn(dtype, *shape, seed=7), device="cpu", requires_grad=True) for shape in ((80, 90), (90,))]
+        leaves = [
+            lucid.tensor(drawn(dtype, *shape, seed=7), device="cpu", requires_grad=True) for shape in ((80, 90), (90,))
+        ]
         x, bias = leaves
         upstream = lucid.tensor(drawn(dtype, 80, 90, seed=8), device="cpu")
         ((x * 0.5 + bias) * x / 3.0 - lucid.maximum(x, bias)).backward(upstream)

@@ -398,15 +398,13 @@ class Primitive:
             elif hasattr(operand, "shape"):
                 versions += ([0], 0)  # every saved array has its pair
         for output in plan.saves_outs:
-            tensor = tensors[output]
-            saved.append(tensor.array)
-            counter = version_of(tensor)
+            saved.append(tensors[output].array)
+            counter = version_of(tensors[output])
             versions += (counter, counter[0])
         node.kept = plan, tuple(saved), tuple(versions), values
         if unusual and saved and thread.state.saved_hooks:
-            owners: list[Any] = [
-                x if isinstance(x, TensorBase) else None for x in map(operands.__getitem__, plan.saves)
-            ]
+            packed = map(operands.__getitem__, plan.saves)
+            owners: list[Any] = [x if isinstance(x, TensorBase) else None for x in packed]
             owners += [tensors[output] for output in plan.saves_outs]
             # hooks see an output in its position in the graph, and hold nothing that keeps the node
             outputs = range(len(plan.saves), len(saved))

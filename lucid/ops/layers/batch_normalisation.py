@@ -24,10 +24,10 @@ from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import array_sum
 from lucid.ops.base.scalars import as_bool, as_number
-from lucid.ops.layers import batch_normalisation_cuda as kernels
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
-from lucid.ops.layers.normalisation_cpu import rescaled
-from lucid.ops.layers.normalisation_primitives import normalise
+from lucid.ops.layers.norms import batch_cuda as kernels
+from lucid.ops.layers.norms.cpu import rescaled
+from lucid.ops.layers.norms.primitives import normalise
 
 if TYPE_CHECKING:
     from types import ModuleType

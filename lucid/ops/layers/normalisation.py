@@ -23,7 +23,7 @@ from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_int, as_number
-from lucid.ops.layers.normalisation_primitives import normalise
+from lucid.ops.layers.norms.primitives import normalise
 from lucid.ops.pooling.pooling import avg_pool2d
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape

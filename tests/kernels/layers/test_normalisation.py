@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.base import gpu
-from lucid.ops.layers import batch_normalisation_cuda as channels
-from lucid.ops.layers import normalisation_cuda as on_cuda
+from lucid.ops.layers.norms import batch_cuda as channels
+from lucid.ops.layers.norms import cuda as on_cuda
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu

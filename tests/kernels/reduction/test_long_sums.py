@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.cuda.launch import reduction
-from lucid.ops.layers import batch_normalisation_cuda
+from lucid.ops.layers.norms import batch_cuda
 from tests.stress.rounding import ROWS, errors_of
 
 pytestmark = pytest.mark.gpu
@@ -21,7 +21,7 @@ def small_device(monkeypatch):
     monkeypatch.setattr(reduction, "BLOCK", 32)
     monkeypatch.setattr(reduction, "FULL", 1)
     monkeypatch.setattr(reduction, "FEW", 1)
-    monkeypatch.setattr(batch_normalisation_cuda, "BLOCKS", 1)
+    monkeypatch.setattr(batch_cuda, "BLOCKS", 1)
 
 
 @pytest.mark.parametrize(("length", "width"), [(MORE, 1), (MANY, 2)])

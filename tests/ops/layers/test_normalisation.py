@@ -11,10 +11,10 @@ import lucid
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK, column_products
 from lucid.ops.elementwise.power import pow
-from lucid.ops.layers import normalisation_primitives
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
-from lucid.ops.layers.normalisation_primitives import _is_exact, normalise, normalise_grad
+from lucid.ops.layers.norms import primitives
+from lucid.ops.layers.norms.primitives import _is_exact, normalise, normalise_grad
 from lucid.ops.reduction.sums import mean, sum
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -390,7 +390,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_and_lines(kind, weighed, block, rng, monkeypatch):
     """Values and each of the gradients, alone or together, are those of the formula, whatever is computed at a time."""
-    monkeypatch.setattr(normalisation_primitives, "BLOCK", block)
+    monkeypatch.setattr(primitives, "BLOCK", block)
     shape, dim, broadcast, center = KINDS[kind]
     x, grad = 3 + rng.standard_normal(shape), rng.standard_normal(shape)
     weight, bias = (rng.standard_normal(broadcast), rng.standard_normal(broadcast)) if weighed else (None, None)
@@ -440,9 +440,9 @@ def test_column_products(rows, rng):
 
 def test_what_is_computed_at_a_time():
     """Blocks of rows, or of channels where the rows of a batch belong together, have no more elements than may be."""
-    least = normalisation_primitives.BLOCK // 4
-    rows = normalisation_primitives._blocks(np, (10, least), (1,))
+    least = primitives.BLOCK // 4
+    rows = primitives._blocks(np, (10, least), (1,))
     assert rows == [(slice(0, 4),), (slice(4, 8),), (slice(8, 10),)]
-    channels = normalisation_primitives._blocks(np, (4, 6, least // 4), (0, 2))
+    channels = primitives._blocks(np, (4, 6, least // 4), (0, 2))
     assert channels == [(slice(None), slice(0, 4)), (slice(None), slice(4, 6))]
-    assert normalisation_primitives._blocks(np, (4, 4, least // 4), (0, 2)) == [(...,)]
+    assert primitives._blocks(np, (4, 4, least // 4), (0, 2)) == [(...,)]

@@ -280,6 +280,7 @@ def test_positions_of_the_lowest(at_once, monkeypatch):
 def test_memory_of_candidates(count, monkeypatch):
     """No more copies of positions are compared at a time than the limit, or one."""
     taken = []
+    monkeypatch.setattr("lucid.backends.cpu.compiled", False)
     monkeypatch.setattr(pooling_primitives, "POOLED_AT_ONCE", 64)
     take = pooling_primitives._take_larger
     monkeypatch.setattr(

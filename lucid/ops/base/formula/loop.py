@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backends import cpu
-from lucid.cpu.functions import BUILD, Function, Unit, address
+from lucid.cpu.functions import BUILD, Function, Unit, address, dense
 from lucid.ops.base.formula.functor import expressions
 from lucid.ops.base.formula.trace import Symbol, Traced
 from lucid.ops.base.promotion import accumulation_dtype
@@ -93,11 +93,7 @@ class Loop:
         run: Any = self._function(BUILD)
         out = arrays[0]
         # copies are held until the call
-        dense = [a if a.shape == out.shape and a.flags.c_contiguous else _dense(a, out.shape) for a in arrays]
-        addresses = list(map(address, dense))
+        whole = [dense(a if a.shape == out.shape else np.broadcast_to(a, out.shape)) for a in arrays]
+        addresses = list(map(address, whole))
         numbers = [settings[name] for name in self._settings] if self._settings else ()
         run(*addresses[: self._results], out.size, *addresses[self._results :], *numbers)
-
-
-def _dense(array: Array, shape: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(np.broadcast_to(array, shape))

@@ -21,8 +21,8 @@ from lucid.ops.base.rows import (
     row_sums,
     sum_of,
 )  # fmt: skip
-from lucid.ops.layers import normalisation_cpu as loops
-from lucid.ops.layers import normalisation_cuda as kernels
+from lucid.ops.layers.norms import cpu as loops
+from lucid.ops.layers.norms import cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lucid.cpu.functions import BUILD, Function, address
-from lucid.cpu.rows import dense
+from lucid.cpu.functions import BUILD, Function, address, dense
 from lucid.cuda.launch.indexing import REMEMBERED
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.reduction.sums import kept_shape

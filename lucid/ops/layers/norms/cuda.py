@@ -11,7 +11,7 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import power_of_two
 from lucid.cuda.source.signature import constant
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.layers import batch_normalisation_cuda as channels
+from lucid.ops.layers.norms import batch_cuda as channels
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
