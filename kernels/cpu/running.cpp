@@ -81,22 +81,34 @@ __global__ void running_products(T* __restrict__ out_n, const T* __restrict__ x_
     }
 }
 
+template <bool largest, class T>
+static void places(long long* __restrict__ out_n, const T* __restrict__ x_n, long long length) {
+    T extreme = length ? x_n[0] : T(0);
+    long long place = 0;
+    for (long long n = 0; n < length; ++n) {
+        const T x = x_n[n];
+        // a branch, as it is rarely taken, and the next element does not wait for it
+        if (__builtin_expect((largest ? x >= extreme : x <= extreme) || x != x, 0)) {
+            extreme = x;
+            place = n;
+        }
+        out_n[n] = place;
+    }
+}
 // The index of the extreme so far: the last of equal ones, and of NaN if there is one.
 template <typename T>
 __global__ void running_places(long long* __restrict__ out_n, const T* __restrict__ x_n, long long lines, long long length,
                                bool largest) {
-    for (long long line = 0; line < lines; ++line, out_n += length, x_n += length) {
-        T extreme = length ? x_n[0] : T(0);
-        long long place = 0;
-        for (long long n = 0; n < length; ++n) {
-            const T x = x_n[n];
-            if ((largest ? x >= extreme : x <= extreme) || x != x) {
-                extreme = x;
-                place = n;
-            }
-            out_n[n] = place;
-        }
-    }
+    for (long long line = 0; line < lines; ++line, out_n += length, x_n += length)
+        if (largest)
+            places<true>(out_n, x_n, length);
+        else
+            places<false>(out_n, x_n, length);
+}
+
+template <typename T>
+__global__ void take(T* __restrict__ out_n, const T* __restrict__ x, const long long* __restrict__ index_n, long long n) {
+    for (long long i = 0; i < n; ++i) out_n[i] = x[index_n[i]];
 }
 
 // Adds rows to those that begin at `place_r`; their elements lie `within_w` behind, or one after the other without it.

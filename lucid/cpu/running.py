@@ -19,6 +19,10 @@ _SUMS, _PRODUCTS, _ADD = [
 ]
 _PLACES = Function("running.cpp", "running_places", [("float",), ("double",), ("long long",), ("int",)])
 
+# a copy of elements asks for no more than their sizes
+_SIZES = {4: "int", 8: "long long"}
+_TAKE = Function("running.cpp", "take", [(each,) for each in _SIZES.values()])
+
 
 def running_sums(x: Array, axis: int, *, reverse: bool = False) -> Array | None:
     """Return what `lucid.ops.base.rows.running_sums` gives along the last axis, in reverse too; None for others."""
@@ -56,6 +60,18 @@ def running_places(x: Array, axis: int, *, largest: bool) -> Array | None:
     out = np.empty(x.shape, np.int64)
     length = x.shape[-1]
     run(address(out), address(x), out.size // max(length, 1), length, largest)
+    return out
+
+
+def take(x: Array, index: Array) -> Array:
+    """Return ``x.take(index)`` of a dense array, for indices that are in range and not negative."""
+    name = _SIZES.get(x.itemsize) if x.flags.c_contiguous and x.flags.aligned and index.dtype.char == "l" else None
+    run = None if name is None else _TAKE(index.size, name)
+    if run is None:
+        return x.take(index)
+    index = np.require(index, requirements="CA")
+    out = np.empty(index.shape, x.dtype)
+    run(address(out), address(x), address(index), out.size)
     return out
 
 

@@ -85,6 +85,11 @@ def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], val
         if not add_rows(out, places, None, values.reshape(-1, 1)):
             _add_elements(out, places, values.reshape(-1))
         return
+    if rest == list(range(len(rest))):
+        # the last dimensions: each line is gone through by itself, where its values lie
+        outer = np.arange(math.prod(out.shape[: len(rest)])) * math.prod(out.shape[len(rest) :])
+        if add_rows(out, outer, places, values.reshape(len(outer), len(places))):
+            return
     first = dims[0] if neighbours(dims) else 0
     spots = range(first, first + len(common))
     values = values.transpose(*spots, *[axis for axis in range(values.ndim) if axis not in spots])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd.base import wrap
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.namespace import GRAPH
@@ -16,6 +18,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.base.arrays import namespace
 from lucid.base.dtype import int64
 from lucid.base.memory import check_size
+from lucid.cpu import running
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape, dim_in, sizes_in
@@ -54,7 +57,8 @@ def flat_indices(xp: ModuleType, index: Array, shape: Ints, dim: int) -> Array:
 
 @primitive
 def _gather(xp: ModuleType, x: Array, index: Array, *, dim: int) -> Array:
-    return x.reshape(-1).take(flat_indices(xp, index, x.shape, dim))
+    numbers = flat_indices(xp, index, x.shape, dim)
+    return running.take(x.reshape(-1), numbers) if xp is np else x.reshape(-1).take(numbers)
 
 
 @_gather.vjp("x")

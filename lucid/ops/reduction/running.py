@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.recording.namespace import GRAPH
 from lucid.base.arrays import namespace
 from lucid.cpu.running import running_places
 from lucid.ops.base.dims import along, dim_in
@@ -67,7 +68,9 @@ def _running(name: str, input: Tensor, dim: int, *, largest: bool) -> ValuesIndi
     check_real(input, name)
     axis = dim_in(dim, input.array.ndim)
     indices = _places(input, dim=axis, largest=largest)
-    return ValuesIndices(gather(input, axis, indices), indices)
+    # the indices are in range: without looking at them again
+    values = GRAPH.gather(input, indices, dim=axis) if input.array.ndim else gather(input, axis, indices)
+    return ValuesIndices(values, indices)
 
 
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
