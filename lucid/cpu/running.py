@@ -25,7 +25,7 @@ _TAKE = Function("running.cpp", "take", [(each,) for each in _SIZES.values()])
 
 
 def running_sums(x: Array, axis: int, *, reverse: bool = False) -> Array | None:
-    """Return what `lucid.ops.base.rows.running_sums` gives along the last axis, in reverse too; None for others."""
+    """Return the result of `lucid.ops.base.rows.running_sums` along the last axis, in reverse too; None for others."""
     return _running(_SUMS, x, axis, reverse=reverse)
 
 
