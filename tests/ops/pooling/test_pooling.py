@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.backends import cpu
 from lucid.errors import DtypeError, ShapeError
 from lucid.nn import functional as F
-from lucid.backends import cpu
 from lucid.ops.layers import windows
 from lucid.ops.layers.windows import axes_of
 from lucid.ops.pooling import pooling_primitives
