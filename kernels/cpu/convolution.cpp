@@ -83,8 +83,8 @@ template <typename T> static std::vector<Int> offsets(const Rows<T>& rows, Int c
 
 // Sums of CHANNELS output channels over COUNT vectors of windows. A function of its own, whose sums stay in registers.
 template <int CHANNELS, int COUNT, typename T>
-__attribute__((noinline)) static void sum_tile(const T* x, const Int* start_v, const Int* offset_k, Int positions, const T* weight, T* sum,
-                     Int sum_step) {
+__attribute__((noinline)) static void sum_tile(const T* x, const Int* start_v, const Int* offset_k, Int positions,
+                                               const T* weight, T* sum, Int sum_step) {
     typedef typename VectorOf<T>::type Vector;
     Vector total[CHANNELS][COUNT] = {};
     const T* at_v[COUNT];
@@ -190,8 +190,9 @@ template <int HALF, typename T> __forceinline__ void fold(typename VectorOf<T>::
 
 // Sums of products of CHANNELS output channels and COUNT positions of input channels, over all windows of some images.
 template <int CHANNELS, int COUNT, typename T>
-__attribute__((noinline)) static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_image, const Int* start_v, Int vectors,
-                         Int images, const Int* offset_k, T* sum_n) {
+__attribute__((noinline)) static void product_tile(const T* g, Int g_image, Int g_step, const T* x, Int x_image,
+                                                   const Int* start_v, Int vectors, Int images, const Int* offset_k,
+                                                   T* sum_n) {
     typedef typename VectorOf<T>::type Vector;
     constexpr Int LANES = VectorOf<T>::LANES;
     Vector total[CHANNELS][COUNT] = {};

@@ -85,6 +85,24 @@ def test_convolutions_are_as_exact_as_numpys(rng, dtype, most, seed, compiled):
         assert (abs(one - right) <= allowed).all()
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_large_images_are_taken_in_parts(rng, stride, compiled):
+    """Of an image that is gone through in several parts each has its own rows, and those around."""
+    case = Case(rng, np.float32, 14)
+    x, weight = rng.standard_normal((2, 3, 230, 19), np.float32), rng.standard_normal((5, 3, 4, 3), np.float32)
+    case.x, case.weight, case.bias = x, weight, None
+    case.size, case.kernel, case.out = (
+        x.shape[2:],
+        weight.shape[2:],
+        (228 // stride + 1, 18 // stride + 1),
+    )
+    case.settings = {"stride": (stride,) * 2, "before": (1, 1), "dilation": (1, 1), "groups": 1}
+    case.g = rng.standard_normal((2, 5, *case.out), np.float32)
+    for one, right in zip(case.results(), by_numpy(lambda: case.results(np.float64)), strict=True):
+        np.testing.assert_allclose(one, right, rtol=1e-4, atol=1e-4 * abs(right).max())
+    assert "convolve_weights" in compiled
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_what_is_not_finite_stays_where_it_is(rng, seed, compiled):
     """An infinite or missing number reaches those results that NumPy's path gives it to, and no other."""

@@ -153,7 +153,8 @@ def _take_larger(xp: ModuleType, x: Array, values: Array, which: Array, taps: An
         if part.size < candidate.size:
             candidate.fill(lowest(x.dtype))
         part[...] = x[elements]
-    best = candidates.max(0)
+    # from the last to the first: of zeros of both signs the later operand of maximum() stays
+    best = candidates[::-1].max(0)
     # of those that are the largest the first has the largest of numbers that fall
     end = taps[-1][0] + 1
     falling = xp.asarray([end - number for number, _, _ in taps], np.min_scalar_type(end))

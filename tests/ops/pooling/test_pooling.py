@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.backends import cpu
 from lucid.errors import DtypeError, ShapeError
 from lucid.nn import functional as F
 from lucid.ops.layers import windows
@@ -280,7 +281,7 @@ def test_positions_of_the_lowest(at_once, monkeypatch):
 def test_memory_of_candidates(count, monkeypatch):
     """No more copies of positions are compared at a time than the limit, or one."""
     taken = []
-    monkeypatch.setattr("lucid.backends.cpu.compiled", False)
+    monkeypatch.setattr(cpu, "compiled", False)
     monkeypatch.setattr(pooling_primitives, "POOLED_AT_ONCE", 64)
     take = pooling_primitives._take_larger
     monkeypatch.setattr(
