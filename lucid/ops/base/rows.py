@@ -93,7 +93,8 @@ def row_products(x: Array, y: Array) -> Array:
         return np.vecdot(x, y)[..., None]
     # BLAS adds as few as sixteen sums one number after the other
     whole = length - length % SUMMED_AT_ONCE
-    parts = [array[..., :whole].reshape(*array.shape[:-1], -1, SUMMED_AT_ONCE) for array in (x, y)]
+    lines = whole // SUMMED_AT_ONCE, SUMMED_AT_ONCE
+    parts = [array[..., :whole].reshape(*array.shape[:-1], *lines) for array in (x, y)]
     return np.add.reduce(np.vecdot(*parts), -1, keepdims=True) + np.vecdot(x[..., whole:], y[..., whole:])[..., None]
 
 

@@ -415,6 +415,19 @@ def test_blocks_and_lines(kind, weighed, block, rng, monkeypatch):
                 np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("columns", [3, 2000])
+def test_no_rows(columns):
+    """No rows are normalised, and give weight and bias gradients of zero, however long they would be."""
+    settings = {"dim": (1,), "eps": 0.1, "center": True, "broadcast": (columns,)}
+    none = np.zeros((0, columns))
+    out, mean, variance = normalise.cpu(none, np.ones(columns), np.ones(columns), **settings)
+    assert (out.shape, mean.shape, variance.shape) == ((0, columns), (0, 1), (0, 1))
+    grads = normalise_grad.cpu(none, none, np.ones(columns), mean, variance, wants=(True,) * 3, **settings)
+    assert [each.shape for each in grads] == [(0, columns), (columns,), (columns,)]
+    assert not grads[1].any()
+    assert not grads[2].any()
+
+
 def test_a_repeated_gradient(rng):
     """A gradient whose elements lie in one place, as that of a sum, gives what it gives written out."""
     x, weight = rng.standard_normal((6, 300)), rng.standard_normal(300)
