@@ -134,8 +134,8 @@ template <> struct Limits<__nv_bfloat16> {
     static constexpr short infinity = 0x7F80;
     static constexpr bool first_zero = false;
 };
-template <class T, bool larger> static void choose(T* __restrict__ out_n, const T* a_n, const T* b_n, long long n) {
-    for (long long i = 0; i < n; ++i) {
+template <class T, bool larger> static void choose(T* __restrict__ out_n, const T* a_n, const T* b_n, int count) {
+    for (int i = 0; i < count; ++i) {
         const short a = a_n[i].bits, b = b_n[i].bits, size_a = a & 0x7FFF, size_b = b & 0x7FFF;
         const short order_a = a < 0 ? (short)~size_a : size_a, order_b = b < 0 ? (short)~size_b : size_b;
         short chosen = (larger ? order_a >= order_b : order_a <= order_b) ? a : b;
@@ -144,11 +144,27 @@ template <class T, bool larger> static void choose(T* __restrict__ out_n, const 
         out_n[i].bits = size_a > Limits<T>::infinity ? a : chosen;
     }
 }
-template <typename T> __global__ void maximum(T* out_n, const T* a_n, const T* b_n, long long n) {
-    choose<T, true>(out_n, a_n, b_n, n);
+template <class T, bool larger>
+static void choose(T* __restrict__ out_n, const T* a_n, const T* b_n, long long rows, long long width, long long a_row,
+                   bool a_along, long long b_row, bool b_along) {
+    T one_n[BLOCK], two_n[BLOCK];
+    for (long long r = 0; r < rows; ++r, out_n += width, a_n += a_row, b_n += b_row) {
+        for (int i = 0; i < BLOCK && i < width && !a_along; ++i) one_n[i] = *a_n;
+        for (int i = 0; i < BLOCK && i < width && !b_along; ++i) two_n[i] = *b_n;
+        for (long long start = 0; start < width; start += BLOCK)
+            choose<T, larger>(out_n + start, a_along ? a_n + start : one_n, b_along ? b_n + start : two_n,
+                              width - start < BLOCK ? width - start : BLOCK);
+    }
 }
-template <typename T> __global__ void minimum(T* out_n, const T* a_n, const T* b_n, long long n) {
-    choose<T, false>(out_n, a_n, b_n, n);
+template <typename T>
+__global__ void maximum(T* out_n, const T* a_n, const T* b_n, long long rows, long long width, long long a_row,
+                        bool a_along, long long b_row, bool b_along) {
+    choose<T, true>(out_n, a_n, b_n, rows, width, a_row, a_along, b_row, b_along);
+}
+template <typename T>
+__global__ void minimum(T* out_n, const T* a_n, const T* b_n, long long rows, long long width, long long a_row,
+                        bool a_along, long long b_row, bool b_along) {
+    choose<T, false>(out_n, a_n, b_n, rows, width, a_row, a_along, b_row, b_along);
 }
 
 template <typename T>

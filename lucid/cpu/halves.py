@@ -85,14 +85,19 @@ def of_halves(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
     def run(a: Any, b: Any) -> Any:
-        first = a if type(a) is np.ndarray else b
-        if type(first) is np.ndarray and first.size >= FEW and (half := _TYPES.get(first.dtype)) is not None:
-            out = compute(half, first.dtype, a, b)
-            if out is not None:
-                return out
+        for operand in (a, b):
+            if type(operand) is np.ndarray and operand.size >= FEW:
+                half = _TYPES.get(operand.dtype)
+                out = None if half is None else compute(half, operand.dtype, a, b)
+                return function(a, b) if out is None else out
         return function(a, b)
 
     return run
+
+
+def _is_number(operand: Any) -> bool:
+    """Whether this is a number that lucid puts beside half types; NumPy would round any other, or widen the result."""
+    return isinstance(operand, float) and type(operand) is not float and not isinstance(operand, np.generic)
 
 
 def _arithmetic(loop: Function, half: str, dtype: np.dtype[Any], *operands: Any) -> Array | None:
@@ -101,7 +106,7 @@ def _arithmetic(loop: Function, half: str, dtype: np.dtype[Any], *operands: Any)
         if type(operand) is np.ndarray and operand.dtype is dtype:
             arrays.append(operand)
             names.append(half)
-        elif isinstance(operand, float):
+        elif _is_number(operand):
             # the result is rounded, not the number before it
             arrays.append(np.array(operand, _FLOAT32))
             names.append("float")
@@ -115,7 +120,7 @@ def _compared(loop: Function, half: str, dtype: np.dtype[Any], *operands: Any) -
     for operand in operands:
         if type(operand) is np.ndarray and operand.dtype is dtype:
             arrays.append(operand)
-        elif isinstance(operand, float):
+        elif _is_number(operand):
             # what is compared is of one dtype: the float16 next to 0.1 equals 0.1
             arrays.append(np.array(operand, dtype))
         else:
@@ -127,14 +132,7 @@ def _chosen(loop: Function, half: str, dtype: np.dtype[Any], a: Any, b: Any) -> 
     for operand in (a, b):
         if type(operand) is not np.ndarray or operand.dtype is not dtype:
             return None
-    shape = _shape(a, b)
-    run = None if shape is None else loop(a.size, half)
-    if run is None:
-        return None
-    out = np.empty(shape, dtype)
-    one, two = [np.require(np.broadcast_to(each, out.shape), requirements="CA") for each in (a, b)]
-    run(address(out), address(one), address(two), out.size)
-    return out
+    return _by_rows(loop, [half], dtype, a, b)
 
 
 def _shape(a: Array, b: Array) -> tuple[int, ...] | None:

@@ -157,6 +157,7 @@ def test_ops_of_any_size(name, dtype):
     for size in SIZES:
         a, b = [lucid.tensor(drawn(dtype, size, seed=seed), device="cpu") for seed in (1, 2)]
         same(*both(lambda a=a, b=b: op(a, b).array))
+        same(*both(lambda a=a: a.relu().array))
         if name in OPS:
             for number in NUMBERS:
                 same(*both(lambda a=a, number=number: op(a, number).array))
@@ -172,15 +173,7 @@ def test_ops_of_any_layout(name, dtype):
     first, second = layouts(drawn(dtype, 80, 90, seed=1)), layouts(drawn(dtype, 80, 90, seed=2))
     pairs = [(a, b) for a in first.values() for b in second.values() if a.shape == b.shape]
     a, b = drawn(dtype, 80, 90, seed=3), drawn(dtype, 90, seed=4)
-    pairs += [
-        (a, b),
-        (b, a),
-        (a, b[:1]),
-        (a, b[3:4].reshape(())),
-        (a, a[:, 5:6]),
-        (a[:, :1], b),
-        (a[None], b[:, None, None][:3]),
-    ]
+    pairs += [(a, b), (b, a), (a, b[:1]), (a, b[3:4].reshape(())), (a, a[:, 5:6]), (a[:, :1], b), (a[None], b[:, None, None][:3])]
     pairs += [(a, a[-1:]), (a.reshape(8, 10, 90), a[:10]), (a.reshape(8, 10, 90), a.reshape(8, 10, 90)[:, :1])]
     pairs += [(a[:, :1], a[::-1, :1]), (a.T[::-1], a.T[:1]), (a[:0], b), (b[:, None], b)]
     for one, two in pairs:
@@ -196,13 +189,13 @@ def test_ops_of_any_layout(name, dtype):
 def test_gradients(dtype):
     """What is differentiated by loops has the gradients of NumPy's, for broadcast operands as well."""
 
+    random = np.random.default_rng(7)
+    numbers = [random.standard_normal(shape).astype(dtype.numpy) for shape in ((80, 90), (90,), (80, 90))]
+
     def gradients():
-        leaves = [
-            lucid.tensor(drawn(dtype, *shape, seed=7), device="cpu", requires_grad=True) for shape in ((80, 90), (90,))
-        ]
-        x, bias = leaves
-        upstream = lucid.tensor(drawn(dtype, 80, 90, seed=8), device="cpu")
-        ((x * 0.5 + bias) * x / 3.0 - lucid.maximum(x, bias)).backward(upstream)
+        x, bias, upstream = [lucid.tensor(each, device="cpu") for each in numbers]
+        leaves = [x.requires_grad_(), bias.requires_grad_()]
+        ((x * 0.5 + bias) * x / 3.0 - lucid.maximum(x, bias) + x.relu()).backward(upstream)
         return np.concatenate([leaf.grad.array.reshape(-1) for leaf in leaves])
 
     same(*both(gradients))
@@ -216,7 +209,7 @@ def test_nothing_is_written_beside_the_result(count):
     for run, kind, operands in (
         (halves._WIDEN(BUILD, "__half"), np.float32, (halves_, count)),
         (halves._NARROW(BUILD, "__half"), np.float16, (floats, count)),
-        (halves._CHOICES["maximum"](BUILD, "__half"), np.float16, (halves_, halves_, count)),
+        (halves._CHOICES["maximum"](BUILD, "__half"), np.float16, (halves_, halves_, 1, count, 0, True, 0, False)),
         (halves._ARITHMETIC["add"](BUILD, *["__half"] * 3), np.float16, (halves_, halves_, 1, count, 0, True, 0, True)),
         (halves._COMPARISONS["equal"](BUILD, "__half"), np.uint8, (halves_, halves_, 1, count, 0, True, 0, False)),
     ):

@@ -22,13 +22,16 @@ class Namespace:
         raise AttributeError(f"no primitive is named {name!r}", name=name, obj=self)
 
 
-class CudaNamespace(Namespace):
-    """The raw forms on CUDA arrays, looked up when they are first asked for: until then CuPy is not imported."""
+class LaterNamespace(Namespace):
+    """A form that primitives have as an attribute, asked for when a rule first does: until then CuPy is not imported."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
 
     def __getattr__(self, name: str) -> Any:
         if name not in PRIMITIVES:
             raise AttributeError(f"no primitive is named {name!r}", name=name, obj=self)
-        function = PRIMITIVES[name].gpu
+        function = getattr(PRIMITIVES[name], self._form)
         setattr(self, name, function)
         return function
 
@@ -38,7 +41,9 @@ class CudaNamespace(Namespace):
 
 
 CPU: Any = Namespace()
-CUDA: Any = CudaNamespace()
+CUDA: Any = LaterNamespace("gpu")
+HALVES: Any = LaterNamespace("of_halves")
+"""The raw forms on NumPy's arrays of half types."""
 GRAPH: Any = Namespace()
 
 

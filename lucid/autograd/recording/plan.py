@@ -6,7 +6,7 @@ import functools
 import operator
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.recording.namespace import CUDA
+from lucid.autograd.recording.namespace import CPU, CUDA, HALVES
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import NotDifferentiableError
@@ -134,6 +134,7 @@ class DerivativePlan:
         *,
         conjugate: bool = False,
         cuda: bool = False,
+        halves: bool = False,
     ) -> None:
         count = len(needed)
         of_all = wanted is None
@@ -200,12 +201,14 @@ class DerivativePlan:
         self.joint = False
         self.pair = None
         self.by_launches = None
+        if halves:
+            self.steps = tuple([(on_halves(function), *rest) for function, *rest in self.steps])
         if not of_all:
             return
         if cuda and not conjugate and all(rule.planned for rule, _ in rules):
             self.by_launches = with_plan(self.launching(needed, len(primitive.outputs)))
         self.narrowed = functools.lru_cache(MOST_PLANS)(
-            functools.partial(DerivativePlan, primitive, needed, conjugate=conjugate, cuda=cuda)
+            functools.partial(DerivativePlan, primitive, needed, conjugate=conjugate, cuda=cuda, halves=halves)
         )
         if count == 2 and [step[2] for step in self.steps] == [0, 1]:
             self.pair = (*self.steps[0][:2], *self.steps[1][:2])
@@ -276,6 +279,16 @@ def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
     if len(take) > 1:
         return operator.itemgetter(*take)
     return operator.itemgetter(slice(take[0], take[0] + 1) if take else slice(0))
+
+
+def on_halves(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rule for raw arrays of half types on the CPU made of one for others."""
+
+    @functools.wraps(rule)
+    def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
+        return rule(HALVES if m is CPU else m, grad, *arguments)
+
+    return run
 
 
 def by_plan(rule: Rule) -> Callable[..., Any]:

@@ -92,7 +92,7 @@ class Primitive:
         self.settings = settings or code.co_varnames[ends[0] : ends[1]]
         self.rules: list[Rule] = []
         self.sealed = False
-        self.plans: dict[tuple[tuple[bool, ...], bool, bool], DerivativePlan] = {}
+        self.plans: dict[tuple[tuple[bool, ...], bool, bool, bool], DerivativePlan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.of_halves = of_halves(self.cpu)
         self.kernel: Callable[..., Any] | None = None
@@ -234,16 +234,18 @@ class Primitive:
         self.sealed = True
         return self.rules
 
-    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False) -> DerivativePlan:
-        """Return the plan for one pattern of operands that require grad, of real or complex arrays on one device."""
-        plan = self.plans.get((needed, conjugate, cuda))
+    def plan(
+        self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False, halves: bool = False
+    ) -> DerivativePlan:
+        """Return the plan for one pattern of operands that require grad, of arrays of one kind on one device."""
+        plan = self.plans.get((needed, conjugate, cuda, halves))
         if plan is None:
             self.seal()
-            plan = DerivativePlan(self, needed, conjugate=conjugate, cuda=cuda)
+            plan = DerivativePlan(self, needed, conjugate=conjugate, cuda=cuda, halves=halves)
             if len(needed) <= MOST_OPERANDS:
                 if len(self.plans) >= MOST_PLANS:
                     self.plans.clear()
-                self.plans[needed, conjugate, cuda] = plan
+                self.plans[needed, conjugate, cuda, halves] = plan
         return plan
 
     def raw(self, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
@@ -298,20 +300,15 @@ class Primitive:
             else:
                 arrays.append(operand)
                 edges.append(None)
-        state = thread.state
-        launched = None
-        if kind is np.ndarray:
-            try:
-                out = state.quiet(self.cpu if first.itemsize != 2 else self.of_halves, *arrays, **settings)
-            except LucidError:
-                raise
-            except (ValueError, MemoryError) as error:
-                raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
-        elif kind is None:
+        state, launched = thread.state, None
+        if kind is None:
             out = self.raw(arrays, settings)
         else:
             try:
-                out, launched = gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)
+                if kind is np.ndarray:
+                    out = state.quiet(self.cpu if first.itemsize != 2 else self.of_halves, *arrays, **settings)
+                else:
+                    out, launched = gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)
             except LucidError:
                 raise
             except (ValueError, MemoryError) as error:
@@ -378,7 +375,8 @@ class Primitive:
         """Return the node of one call; `launched` is the launch plan that made its arrays, if one did."""
         needed = tuple([edge is not None for edge in edges])
         conjugate = self.holomorphic and outs[0].dtype.kind == "c"
-        plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
+        cuda = type(outs[0]) is not np.ndarray
+        plan = self.plan(needed, conjugate=conjugate, cuda=cuda, halves=not cuda and outs[0].itemsize == 2)
         values = plan.values_of(arrays, settings)
         if launched is not None and len(needed) <= MOST_OPERANDS:
             if len(launched.recorded) >= MOST_PLANS:

@@ -94,12 +94,10 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
     default = gpu.default_stream().ptr if cuda else None
     policy = primitive.policy
     differentiable = bool(primitive.seal())
-    plan: Any = None
-    node_type: Any = None
-    saves = 0
+    # made when first asked for
+    of_plain, of_half = [], []
 
     def call(x: Any) -> Any:
-        nonlocal plan, saves, node_type
         if not isinstance(x, TensorBase):
             return general(x)
         if intercepted:
@@ -109,11 +107,11 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
                 (x,) = cast_operands(primitive.name, policy, (x,))
         array = x.array
         dtype = array.dtype
-        function = plain
+        function, forms = plain, of_plain
         if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
             if type(array) is not ndarray or (dtype is not F16 and dtype is not BF16):
                 return general(x)
-            function = of_halves
+            function, forms = of_halves, of_half
         state = thread.state
         edge = x.edge if x.origin is None or not differentiable else live_edge(x)
         recording = edge is not None and differentiable
@@ -139,8 +137,9 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
                     note_leaves((edge,))
             return tensor
         tensor.version = version = [0]
-        if plan is None:
-            plan, saves, _, node_type = form(primitive, FIRST, cuda=cuda)
+        if not forms:
+            forms.append(form(primitive, FIRST, cuda=cuda, halves=forms is of_half and not cuda))
+        plan, saves, _, node_type = forms[0]
         node = node_type()
         node.extra = None
         if current_stream is not None and (stream := current_stream()).ptr != default:
@@ -203,12 +202,13 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
     differentiable = bool(primitive.seal())
     # by the operands that require grad, as bits; made when first asked for, as most are in no program
     among_tensors: list[Any] = [None] * (BOTH + 1)
+    among_halves = among_tensors if cuda else [None] * (BOTH + 1)
     beside_number: list[Any] = [None] * BOTH
 
     def made(forms: list[Any], needed: int) -> tuple[Any, int, int, Any]:
-        forms[needed] = made_form = form(
-            primitive, needed, number=BOTH - needed if forms is beside_number else 0, cuda=cuda
-        )
+        number = BOTH - needed if forms is beside_number else 0
+        halves = forms is among_halves and not cuda
+        forms[needed] = made_form = form(primitive, needed, number, cuda=cuda, halves=halves)
         return made_form
 
     def call(a: Any, b: Any) -> Any:
@@ -230,11 +230,11 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             return general(a, b)
         if only is None:
             dtype = x.dtype
-            function = plain
+            function, forms = plain, among_tensors
             if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F32 and dtype is not F64):
                 if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F16 and dtype is not BF16):
                     return general(a, b)
-                function = of_halves
+                function, forms = of_halves, among_halves
             try:
                 out = function(x, y)
             except LucidError:
@@ -257,7 +257,6 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
                     first = live_edge(a)
                 if b.origin is not None:
                     second = live_edge(b)
-            forms = among_tensors
         else:
             array, number = (x, b) if only is a else (y, a)
             dtype = array.dtype
@@ -356,7 +355,7 @@ def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
 
 
 def form(
-    primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False
+    primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False, halves: bool = False
 ) -> tuple[DerivativePlan | None, int, int, Any]:
     """Return the plan for the operands `needed` that require grad, bits of saved arrays and shapes, the node's class.
 
@@ -364,7 +363,8 @@ def form(
     """
     if not needed or not primitive.rules:
         return None, 0, 0, None
-    plan = primitive.plan(tuple([bool(needed >> p & 1) for p in range(len(primitive.inputs))]), cuda=cuda)
+    pattern = tuple([bool(needed >> p & 1) for p in range(len(primitive.inputs))])
+    plan = primitive.plan(pattern, cuda=cuda, halves=halves)
     if any(kind != "shape" for kind, _ in plan.values) or (plan.values and len(primitive.inputs) == 1):
         raise TypeError(f"{primitive.name}: the short path keeps arrays, and shapes of two operands, only")
     saves = sum(1 << p for p in plan.saves) | (OUT if plan.saves_outs else 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH, Namespace
+from lucid.cpu.halves import of_halves
 from lucid.cuda.launch.elementwise import NUMBERS
 from lucid.errors import SettingError
 from lucid.ops.base.declaration import FLOATING, Formula, Slope, elementwise, flat
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 
 
 HALF = np.dtype(np.float16)
+_maximum_of_halves = of_halves(np.maximum)
 # What functions of real numbers that keep integers refuse.
 NUMBER = ("bc", "convert to a number type, or apply it to the parts")
 
 
 def _relu(xp: ModuleType, x: Array) -> Array:
     # of equal operands NumPy gives the second, in float16 the first: -0 stays -0
+    if x.itemsize == 2 and xp is np:
+        zero = np.zeros((), x.dtype)
+        return _maximum_of_halves(x, zero) if x.dtype is HALF else _maximum_of_halves(zero, x)
     return xp.maximum(x, 0) if x.dtype is HALF else xp.maximum(0, x)
 
 
