@@ -115,7 +115,7 @@ __global__ void take(T* __restrict__ out_n, const T* __restrict__ x, const long 
 template <typename T>
 __global__ void add_rows(T* out, const long long* __restrict__ place_r, const long long* __restrict__ within_w,
                          const T* __restrict__ value_rw, long long rows, long long width) {
-    if (width == 1)
+    if (width == 1 && !within_w)
         for (long long r = 0; r < rows; ++r) out[place_r[r]] += value_rw[r];
     else
         for (long long r = 0; r < rows; ++r, value_rw += width) {

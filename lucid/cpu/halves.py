@@ -1,4 +1,4 @@
-"""float16 and bfloat16 on NumPy by ``kernels/cpu/halves.cpp``: their conversions and arithmetic, bit for bit NumPy's."""
+"""float16 and bfloat16 on NumPy by ``kernels/cpu/halves.cpp``: conversions and arithmetic with the bits of NumPy."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def _is_number(operand: Any) -> bool:
 
 
 def _arithmetic(loop: Function, half: str, dtype: np.dtype[Any], *operands: Any) -> Array | None:
-    arrays, names = [], [half]
+    arrays: list[Array] = []
+    names = [half]
     for operand in operands:
         if type(operand) is np.ndarray and operand.dtype is dtype:
             arrays.append(operand)
@@ -116,7 +117,7 @@ def _arithmetic(loop: Function, half: str, dtype: np.dtype[Any], *operands: Any)
 
 
 def _compared(loop: Function, half: str, dtype: np.dtype[Any], *operands: Any) -> Array | None:
-    arrays = []
+    arrays: list[Array] = []
     for operand in operands:
         if type(operand) is np.ndarray and operand.dtype is dtype:
             arrays.append(operand)
@@ -149,9 +150,9 @@ def _by_rows(loop: Function, names: Sequence[str], dtype: np.dtype[Any], a: Arra
     """Return the result of a loop over rows of two arrays; None if NumPy is to give it."""
     shape = _shape(a, b)
     run = None if shape is None else loop(max(a.size, b.size), *names)
-    if run is None:
+    if shape is None or run is None:
         return None
-    out = np.empty(shape, dtype)
+    out: Array = np.empty(shape, dtype)
     if out.size:
         (a, of_a), (b, of_b) = _rows(a, out.shape), _rows(b, out.shape)
         width = out.shape[-1]

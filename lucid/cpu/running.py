@@ -1,4 +1,4 @@
-"""Running sums, products and extremes, and sums at indices, by ``kernels/cpu/running.cpp``: bit for bit NumPy's path."""
+"""Running sums, products and extremes, and elements at indices, by ``kernels/cpu/running.cpp``, as NumPy gives them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _running(function: Function, x: Array, axis: int, *, reverse: bool) -> Array
     run = function(x.size, name)
     if run is None:
         return None
-    x = np.require(x, requirements="CA")
+    x = np.require(x, requirements=["C", "A"])
     out = np.empty(x.shape, x.dtype)
     length = x.shape[-1]
     run(address(out), address(x), out.size // max(length, 1), length, -1 if reverse else 1)
@@ -56,7 +56,7 @@ def running_places(x: Array, axis: int, *, largest: bool) -> Array | None:
     run = _PLACES(x.size, name)
     if run is None:
         return None
-    x = np.require(x, requirements="CA")
+    x = np.require(x, requirements=["C", "A"])
     out = np.empty(x.shape, np.int64)
     length = x.shape[-1]
     run(address(out), address(x), out.size // max(length, 1), length, largest)
@@ -69,7 +69,7 @@ def take(x: Array, index: Array) -> Array:
     run = None if name is None else _TAKE(index.size, name)
     if run is None:
         return x.take(index)
-    index = np.require(index, requirements="CA")
+    index = np.require(index, requirements=["C", "A"])
     out = np.empty(index.shape, x.dtype)
     run(address(out), address(x), address(index), out.size)
     return out
@@ -86,7 +86,7 @@ def add_rows(out: Array, places: Array, within: Array | None, values: Array) -> 
     run = _ADD(values.size, name)
     if run is None:
         return False
-    values, places = np.require(values, requirements="CA"), np.require(places, np.int64, "CA")
+    values, places = np.require(values, requirements=["C", "A"]), np.require(places, np.int64, ["C", "A"])
     rows, width = values.shape
     run(address(out), address(places), 0 if within is None else address(within), address(values), rows, width)
     return True

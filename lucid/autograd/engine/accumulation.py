@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.base import is_numpy
 from lucid.autograd.engine.node import SMALL_BYTES, Node, moved_error
 from lucid.autograd.modes.state import thread
-from lucid.autograd.recording.namespace import CUDA, GRAPH
+from lucid.autograd.recording.namespace import CUDA, GRAPH, HALVES
 from lucid.base import gpu
 from lucid.base.device import beside
 from lucid.cuda.launch.accumulation import MAX_TERMS, SUMMABLE, total
@@ -109,6 +109,7 @@ def contribute(buffers: dict[Node, Any], sums: Sums, node: Node, output: int, gr
     elif key in sums and old.dtype == grad.dtype:
         thread.state.quiet(np.add, old, grad, old)
     else:
-        slots[slot] = made = thread.state.quiet(np.add, old, grad)
+        add: Any = np.add if old.itemsize != 2 else HALVES.add
+        slots[slot] = made = thread.state.quiet(add, old, grad)
         if made.nbytes >= SMALL_BYTES and type(old) is type(made):
             sums[key] = []

@@ -23,7 +23,7 @@ class Namespace:
 
 
 class LaterNamespace(Namespace):
-    """A form that primitives have as an attribute, asked for when a rule first does: until then CuPy is not imported."""
+    """A form that primitives have as an attribute, looked up when a rule asks: until then CuPy is not imported."""
 
     def __init__(self, form: str) -> None:
         self._form = form

@@ -202,7 +202,7 @@ class DerivativePlan:
         self.pair = None
         self.by_launches = None
         if halves:
-            self.steps = tuple([(on_halves(function), *rest) for function, *rest in self.steps])
+            self.steps = tuple([(on_halves(function), take, targets) for function, take, targets in self.steps])
         if not of_all:
             return
         if cuda and not conjugate and all(rule.planned for rule, _ in rules):

@@ -21,6 +21,7 @@ from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import GRAD, PLAIN, NumPyComplaints, intercepted, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
+from lucid.cpu.halves import FEW
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import LucidError
 
@@ -95,7 +96,8 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
     policy = primitive.policy
     differentiable = bool(primitive.seal())
     # made when first asked for
-    of_plain, of_half = [], []
+    of_plain: list[Any] = []
+    of_half: list[Any] = []
 
     def call(x: Any) -> Any:
         if not isinstance(x, TensorBase):
@@ -234,7 +236,9 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F32 and dtype is not F64):
                 if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F16 and dtype is not BF16):
                     return general(a, b)
-                function, forms = of_halves, among_halves
+                forms = among_halves
+                if x.size >= FEW or y.size >= FEW:
+                    function = of_halves
             try:
                 out = function(x, y)
             except LucidError:
