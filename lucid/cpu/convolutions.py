@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.cpu.functions import BUILD, Function, address
+from lucid.cpu.functions import BUILD, Function, address, first_element
 from lucid.cpu.pooling import FLOATS, planes_of, windows_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def convolution(x: Array, weight: Array, bias: Array | None, axes: Axes, groups:
     y = np.empty((x.shape[0], weight.shape[0], *out), x.dtype)
     step_out, *steps = call.second[2:]
     call.run(
-        address(x), address(weight), 0 if bias is None else address(bias), address(y),
+        first_element(x), first_element(weight), 0 if bias is None else address(bias), address(y),
         x.shape[0], groups, weight.shape[1], outputs, *call.first[2:],
         outputs * step_out, step_out, *steps, math.prod(out), out[-1], 1, call.windows,
     )  # fmt: skip
@@ -145,7 +145,7 @@ def input_grad(g: Array, weight: Array, axes: Axes, groups: int) -> Array | None
         turned = [-each.step * step for each, step in zip(along, steps[-len(axes) :], strict=True)]
         first = along[-1].remainder + (along[0].remainder * size[-1] if len(axes) > 1 else 0)
         call.run(
-            address(g), address(weight) + start * g.itemsize, 0, address(dx) + first * g.itemsize,
+            first_element(g), first_element(weight) + start * g.itemsize, 0, address(dx) + first * g.itemsize,
             g.shape[0], groups, outputs, channels, *call.first[2:],
             outputs * step_out, step_in, step_out, *[0] * (2 - len(axes)), *turned,
             math.prod(size), to_step_y, to_step_x, windows[1],
@@ -162,7 +162,7 @@ def weight_grad(g: Array, x: Array, axes: Axes, groups: int) -> Array | None:
         return None
     dw = np.empty(shape, x.dtype)
     call.run(
-        address(g), address(x), address(dw), x.shape[0], groups, shape[1], shape[0] // groups,
+        first_element(g), first_element(x), address(dw), x.shape[0], groups, shape[1], shape[0] // groups,
         *call.first[2:], *call.second[2:], call.windows,
     )  # fmt: skip
     # zeros between rows of windows were multiplied, too

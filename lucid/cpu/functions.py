@@ -173,17 +173,6 @@ def _told(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
 
-def dense(array: Array) -> Array:
-    """Return an array in the order of C and at an address that loops can take, copied if it is not."""
-    flags = array.flags
-    # a number of NumPy's has flags, too
-    return (
-        array
-        if type(array) is np.ndarray and flags.c_contiguous and flags.aligned
-        else np.require(array, requirements="CA")
-    )
-
-
 # An array of NumPy's begins with the address of its elements, behind what every object of Python's begins with: all
 # that is compiled against NumPy reads it there. Asking for it takes six times as long.
 _HEAD = object.__basicsize__
@@ -198,7 +187,23 @@ def _read(array: Array) -> int:
 
 
 _sample = np.zeros(3)[1:]
-address: Callable[[Array], int] = (
-    _read if sys.implementation.name == "cpython" and _read(_sample) == _told(_sample) else _told
-)
-"""Gives the address of the first element of an array of NumPy's."""
+_known = sys.implementation.name == "cpython" and _read(_sample) == _told(_sample)
+first_element: Callable[[Array], int] = _read if _known else _told
+"""Gives the address of the first element of an array of NumPy's, for loops that are told its strides."""
+
+
+def address(array: Array) -> int:
+    """Return the address of an array of NumPy's that is in the order of C, and aligned, as loops expect it."""
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
+        raise ValueError("expected an array in the order of C, and aligned: lucid.cpu.functions.dense makes one")
+    return first_element(array)
+
+
+def dense(array: Array) -> Array:
+    """Return an array in the order of C, and aligned, copied if it is not."""
+    flags = array.flags
+    # a number of NumPy's has flags, too
+    if type(array) is np.ndarray and flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, requirements="CA")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from lucid.cpu.functions import Function, address
+from lucid.cpu.functions import Function, address, first_element
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ def by_loop(array: Array, dtype: np.dtype[Any]) -> Array | None:
         # dense, its dimensions in the order of their strides
         array = array.copy("K")
     out = np.empty_like(array, dtype)
-    run(address(out), address(array), array.size)
+    run(first_element(out), first_element(array), array.size)
     return out
 
 
@@ -64,7 +64,7 @@ def convert(out: Array, array: Array) -> None:
     if run is None:
         out[...] = array
     else:
-        run(address(out), address(array), array.size)
+        run(first_element(out), first_element(array), array.size)
 
 
 def _conversion(array: Array, dtype: np.dtype[Any]) -> Call | None:
@@ -159,7 +159,7 @@ def _by_rows(loop: Function, names: Sequence[str], dtype: np.dtype[Any], a: Arra
         if all(steps in ((width, True), (0, False)) for steps in (of_a, of_b)):
             # one row: there are no others than those of the dense, and of one number
             width = out.size
-        run(address(out), address(a), address(b), out.size // width, width, *of_a, *of_b)
+        run(address(out), first_element(a), first_element(b), out.size // width, width, *of_a, *of_b)
     return out
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from lucid.cpu.functions import Function, address
+from lucid.cpu.functions import Function, address, first_element
 from lucid.cuda.launch.windows import images, packed
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def max_pool(x: Array, axes: Axes, dtype: Any) -> tuple[Array, Array] | None:
         return None
     shape = *x.shape[: -len(axes)], *[axis.out for axis in axes]
     values, which = np.empty(shape, x.dtype), np.empty(shape, dtype)
-    run(address(x), address(values), address(which), *planes, windows[1])
+    run(first_element(x), address(values), address(which), *planes, windows[1])
     return values, which
 
 
@@ -84,7 +84,7 @@ def _moved(function: Function, x: Array, which: Array, axes: Axes, size: Ints) -
     if run is None:
         return None
     out = np.empty((*x.shape[: -len(axes)], *size), x.dtype)
-    run(address(x), address(which), address(out), *planes, windows[1])
+    run(first_element(x), address(which), address(out), *planes, windows[1])
     return out
 
 
@@ -94,7 +94,7 @@ def sum_pool(x: Array, axes: Axes, most: int) -> Array | None:
     if windows is None or planes is None or (run := _SUM_POOL(x.size, FLOATS[x.dtype])) is None:
         return None
     total = np.empty((*x.shape[: -len(axes)], *[axis.out for axis in axes]), x.dtype)
-    run(address(x), address(total), *planes, windows[1], most)
+    run(first_element(x), address(total), *planes, windows[1], most)
     return total
 
 
@@ -104,5 +104,5 @@ def spread(g: Array, axes: Axes) -> Array | None:
     if windows is None or planes is None or (run := _SPREAD(g.size, FLOATS[g.dtype])) is None:
         return None
     result = np.empty((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
-    run(address(g), address(result), *planes, windows[1])
+    run(first_element(g), address(result), *planes, windows[1])
     return result

@@ -65,7 +65,9 @@ def running_places(x: Array, axis: int, *, largest: bool) -> Array | None:
 
 def take(x: Array, index: Array) -> Array:
     """Return ``x.take(index)`` of a dense array, for indices that are in range and not negative."""
-    name = _SIZES.get(x.itemsize) if x.flags.c_contiguous and x.flags.aligned and index.dtype.char == "l" else None
+    flags = x.flags
+    fits = flags.c_contiguous and flags.aligned and index.dtype.char == "l" and x.dtype.kind != "O"
+    name = _SIZES.get(x.itemsize) if fits else None
     run = None if name is None else _TAKE(index.size, name)
     if run is None:
         return x.take(index)
@@ -87,6 +89,7 @@ def add_rows(out: Array, places: Array, within: Array | None, values: Array) -> 
     if run is None:
         return False
     values, places = np.require(values, requirements=["C", "A"]), np.require(places, np.int64, ["C", "A"])
+    within = None if within is None else np.require(within, np.int64, ["C", "A"])
     rows, width = values.shape
     run(address(out), address(places), 0 if within is None else address(within), address(values), rows, width)
     return True
