@@ -16,8 +16,13 @@ from lucid.public import publish as _publish
 
 __all__ = ["compiled", "get_num_threads", "set_num_threads"]
 
-compiled = os.environ.get("LUCID_CPU_COMPILED") != "0"
-"""Whether loops of C++ do what NumPy does in many passes; `LUCID_CPU_COMPILED=0` in the environment says no, too."""
+_VARIABLE = "LUCID_CPU_COMPILED"
+_told = os.environ.get(_VARIABLE, "1")
+if _told not in ("", "0", "1"):
+    raise SettingError(f"{_VARIABLE}: expected 0, so that NumPy computes without loops in C++, or 1, got {_told!r}")
+
+compiled = _told != "0"
+"""Whether loops in C++ do what NumPy does in many passes, where there is a compiler; 0 in `LUCID_CPU_COMPILED`, too."""
 
 MAPPED = "/proc/self/maps"
 # Names of one function: with NumPy's prefix and suffix, with 64-bit integers, and as it is.

@@ -12,6 +12,7 @@ import pkgutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from lucid.cpu.functions import UNITS, Unit
+from lucid.cpu.functions import UNITS, Library
 from lucid.cuda.cache import folder
 from lucid.errors import KernelError
 
@@ -30,14 +31,16 @@ _PACKAGE = Path(__file__).parents[1]
 _FORMULAS = "lucid.ops.base.formula.formulas"
 
 
-def units() -> list[Unit]:
-    """Return the files that lucid declares functions of, those made of formulas included."""
-    for module in pkgutil.walk_packages([str(_PACKAGE)], "lucid."):
+def libraries() -> list[Library]:
+    """Return the libraries of all functions that lucid declares, those made of formulas included."""
+    for module in pkgutil.walk_packages([str(_PACKAGE)], "lucid.", onerror=lambda _: None):
         if not module.name.endswith("__main__"):
-            import_module(module.name)
+            # what needs a package that is not installed declares nothing here
+            with suppress(ImportError):
+                import_module(module.name)
     for formula in import_module(_FORMULAS).APPLIED:
         formula.loop  # noqa: B018 - it is declared when it is asked for
-    return sorted(UNITS.values(), key=lambda unit: unit.file)
+    return [library for unit in sorted(UNITS, key=lambda unit: unit.file) for library in unit.libraries.values()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     try:
-        built = [each for each in pool.map(Unit.build, units()) if each]
+        built = [each for each in pool.map(Library.build, libraries()) if each]
     except KernelError as error:
         console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         return 1

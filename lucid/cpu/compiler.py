@@ -86,4 +86,4 @@ def library(file: Source, instances: Mapping[str, str], *, make: bool) -> Path |
     text, stem = _processor() + source, file.name.rpartition("/")[2].partition(".")[0]
     if not make:
         return kept(stem, text, options)
-    return build(stem, text, options, what=file.name, source=lambda: source)
+    return build(stem, text, options, what=file.name, source=lambda: source, any_compiler=True)

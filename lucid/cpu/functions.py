@@ -36,61 +36,54 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
-UNITS: dict[str, Unit] = {}
-"""The files of which functions are declared, by their names."""
+UNITS: list[Unit] = []
+"""The files of which functions are declared."""
+
+_FILES: dict[str, Unit] = {}
 
 
-class Unit:
-    """A file of ``kernels/cpu``: its library, once enough elements were worked on.
+class Library:
+    """The functions of a file for one dtype, compiled together once enough elements were worked on.
 
     Parameters
     ----------
-    file : str
-        Its name.
-    made : callable, optional
-        Gives the text of a file that stands nowhere; "" if there is nothing to compile.
+    unit : Unit
+        The file.
 
     Attributes
     ----------
-    functions : list of Function
-        What is declared of it.
+    instances : dict
+        C++ names with template arguments, by the names of their symbols.
     """
 
-    def __init__(self, file: str, made: Callable[[], str] | None = None) -> None:
-        UNITS[file] = self
-        self.file = file
-        self._made = made
-        self.functions: list[Function] = []
-        self.loaded: ctypes.CDLL | None = None
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.instances: dict[str, str] = {}
+        self._loaded: ctypes.CDLL | None = None
         self._worked = 0
         self._next = LOOK
         self._once: Once[int, None] = Once()
 
-    @cached_property
-    def source(self) -> Source:
-        """The text of the file, and its declarations."""
-        # with what compiles and keeps code it would be a tenth of `import lucid`
-        return import_module(_COMPILER).whole(self.file, self._made)
-
     def work(self, elements: int) -> ctypes.CDLL | None:
         """Return the library, or None while it is not worth its compilation, or cannot be compiled."""
-        if self.loaded is None:
+        if self._loaded is None:
             self._worked += elements
             if self._worked >= self._next:
+                # other threads that ask meanwhile wait for it
                 self._once(self._next, self._load)
-        return self.loaded
+        return self._loaded
 
     def _load(self) -> None:
         make = self._worked >= BUILD
-        self._next = sys.maxsize if make else BUILD
-        if sys.platform == "win32":
-            return
+        following = sys.maxsize if make else BUILD
         try:
-            self.build(make=make)
+            if sys.platform != "win32":
+                self.build(make=make)
         except (KernelError, OSError) as error:
-            self._next = sys.maxsize
+            following = sys.maxsize
             log = import_module("logging").getLogger("lucid.cpu")
-            log.info("kernels/cpu/%s is not compiled, and NumPy does its work: %s", self.file, error)
+            log.info("%s is not compiled, and NumPy does its work: %s", self.unit.file, error)
+        self._next = following
 
     def build(self, *, make: bool = True) -> bool:
         """Load the library, compiled if it was not before and `make` says so; return whether there is one.
@@ -102,13 +95,49 @@ class Unit:
         OSError
             If the library cannot be loaded.
         """
-        instances = {symbol: name for each in self.functions for symbol, name in each.instances.values()}
-        if self._made is not None and not self._made():
-            return False
-        path = import_module(_COMPILER).library(self.source, instances, make=make)
+        source = self.unit.source
+        path = None if source is None else import_module(_COMPILER).library(source, self.instances, make=make)
         if path is not None:
-            self.loaded = ctypes.CDLL(str(path))
+            self._loaded = ctypes.CDLL(str(path))
         return path is not None
+
+
+class Unit:
+    """A file of ``kernels/cpu``, or one that is made.
+
+    Parameters
+    ----------
+    file : str
+        Its name; those that are made may share one.
+    made : callable, optional
+        Gives the text of a file that stands nowhere; "" if there is nothing to compile.
+
+    Attributes
+    ----------
+    libraries : dict of str to Library
+        By the first template argument of their functions, "" of those that are no templates.
+    """
+
+    def __init__(self, file: str, made: Callable[[], str] | None = None) -> None:
+        UNITS.append(self)
+        self.file = file
+        self._made = made
+        self.libraries: dict[str, Library] = {}
+
+    @cached_property
+    def source(self) -> Source | None:
+        """The text of the file, and its declarations; None if there is nothing to compile."""
+        if self._made is not None and not self._made():
+            return None
+        # with what compiles and keeps code it would be a tenth of `import lucid`
+        return import_module(_COMPILER).whole(self.file, self._made)
+
+    def library(self, arguments: tuple[str, ...]) -> Library:
+        """Return the library of functions with these template arguments."""
+        key = arguments[0] if arguments else ""
+        if key not in self.libraries:
+            self.libraries[key] = Library(self)
+        return self.libraries[key]
 
 
 class Function:
@@ -126,17 +155,18 @@ class Function:
     Attributes
     ----------
     instances : dict
-        Of template arguments the symbol and the C++ name.
+        The symbols by template arguments.
     """
 
     def __init__(self, file: str | Unit, name: str, instances: Sequence[tuple[str, ...]] = ((),)) -> None:
         self.name = name
-        self.unit = (UNITS.get(file) or Unit(file)) if isinstance(file, str) else file
-        self.unit.functions.append(self)
-        self.instances: dict[tuple[str, ...], tuple[str, str]] = {}
+        if isinstance(file, str):
+            file = _FILES.get(file) or _FILES.setdefault(file, Unit(file))
+        self.unit = file
+        self.instances: dict[tuple[str, ...], str] = {}
         for each in instances:
-            symbol = "_".join([name, *each]).replace(" ", "_")
-            self.instances[each] = symbol, f"{name}<{', '.join(each)}>" if each else name
+            self.instances[each] = symbol = "_".join([name, *each]).replace(" ", "_")
+            self.unit.library(each).instances[symbol] = f"{name}<{', '.join(each)}>" if each else name
         self._calls: dict[tuple[str, ...], Call] = {}
 
     def __call__(self, work: int, *arguments: str) -> Call | None:
@@ -158,12 +188,13 @@ class Function:
             return call
         if arguments not in self.instances:
             return None
-        library = self.unit.work(work)
+        library = self.unit.library(arguments).work(work)
         return None if library is None else self._bound(library, arguments)
 
     def _bound(self, library: ctypes.CDLL, arguments: tuple[str, ...]) -> Call:
-        codes = self.unit.source.signature(self.name, arguments)
-        pointer = ctypes.c_void_p.in_dll(library, self.instances[arguments][0]).value or 0
+        source: Any = self.unit.source
+        codes = source.signature(self.name, arguments)
+        pointer = ctypes.c_void_p.in_dll(library, self.instances[arguments]).value or 0
         call: Call = ctypes.CFUNCTYPE(None, *[_TYPES[code] for code in codes])(pointer)
         self._calls[arguments] = call
         return call
@@ -206,4 +237,4 @@ def dense(array: Array) -> Array:
     # a number of NumPy's has flags, too
     if type(array) is np.ndarray and flags.c_contiguous and flags.aligned:
         return array
-    return np.require(array, requirements="CA")
+    return np.require(array, requirements=["C", "A"])

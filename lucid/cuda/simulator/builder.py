@@ -36,12 +36,14 @@ def _compiler() -> tuple[str, str]:
     path = shutil.which(named)
     if path is None:
         raise KernelError(
-            f"the simulated CUDA device builds kernels with g++ 12 or newer, and {named!r} was not found; install it "
-            "(apt-get install g++), or give the name or path of one program in CXX"
+            f"kernels of the simulated CUDA device and loops for the CPU are built by g++ 12 or newer, and {named!r} "
+            "was not found; install it (apt-get install g++), or give the name or path of one program in CXX"
         )
     try:
         # Resolved, because the version is all that the key of a library knows of the compiler.
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+        told = subprocess.run(  # noqa: S603
+            [path, "--version"], capture_output=True, encoding="utf-8", errors="backslashreplace", check=True
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         raise KernelError(f"{path} is no C++ compiler that can be used: {error}; name g++ in CXX") from error
     if not told.stdout.strip():
@@ -58,14 +60,8 @@ def portable(arguments: Sequence[str], places: Sequence[Path]) -> list[str]:
 
 
 def kept(name: str, text: str, arguments: Sequence[str]) -> Path | None:
-    """Return the library that `build` made of the same before; None if there is none.
-
-    Raises
-    ------
-    KernelError
-        If there is no g++.
-    """
-    return find(_file(name, text, arguments, ()))
+    """Return the library that `build` made of the same before, by whatever compiler; None if there is none."""
+    return find(_file(name, text, arguments, (), any_compiler=True))
 
 
 def build(
@@ -78,6 +74,7 @@ def build(
     headers: tuple[str, re.Pattern[str]] | None = None,
     folder: Path | None = None,
     places: Sequence[Path] = (),
+    any_compiler: bool = False,
 ) -> Path:
     """Library that g++ makes, or that was kept when it was made before.
 
@@ -101,6 +98,8 @@ def build(
         Where g++ runs; by default here.
     places : sequence of pathlib.Path, optional
         Folders in `arguments` that may be anywhere: what is in them is told by `text`.
+    any_compiler : bool
+        Whether another version of the compiler would make as good a library: then it is kept for `kept`.
 
     Returns
     -------
@@ -111,7 +110,7 @@ def build(
     KernelError
         If there is no g++, it finds an error in the source, or the disk has no room.
     """
-    file = _file(name, text, arguments, places)
+    file = _file(name, text, arguments, places, any_compiler=any_compiler)
     if path := find(file):
         return path
     if source is None:
@@ -123,13 +122,13 @@ def build(
     return _made(file, [*arguments, "-x", "c++"], code, what, folder)
 
 
-def _file(name: str, text: str, arguments: Sequence[str], places: Sequence[Path]) -> str:
-    return f"{name[:60]}-{_key(text, arguments, places)}.so"
+def _file(name: str, text: str, arguments: Sequence[str], places: Sequence[Path], *, any_compiler: bool = False) -> str:
+    return f"{name[:60]}-{_key(text, arguments, places, '' if any_compiler else _compiler()[1])}.so"
 
 
-def _key(text: str, arguments: Sequence[str], places: Sequence[Path]) -> str:
+def _key(text: str, arguments: Sequence[str], places: Sequence[Path], version: str) -> str:
     # Libraries of the time when keys were of what g++ read have other ones.
-    parts = ["of texts", _compiler()[1], *portable(arguments, places), text]
+    parts = ["of texts", version, *portable(arguments, places), text]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
@@ -146,7 +145,7 @@ def _precompiled(
     if not includes:
         return []
     arguments = [each for each in arguments if each != "-shared"]
-    file = f"includes-{_key(text + includes, arguments, places)}.h.gch"
+    file = f"includes-{_key(text + includes, arguments, places, _compiler()[1])}.h.gch"
     path = find(file) or _made(file, [*arguments, "-x", "c++-header"], includes, "headers", folder)
     return ["-include", str(path.with_suffix(""))]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,10 +109,13 @@ put = _index_put
 
 def select_elements(input: Tensor, dims: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
     """Return the elements that `indices` select along `dims`."""
-    if type(input.array) is np.ndarray and all(index.array.size for index in indices):
-        # NumPy checks each index itself
-        with suppress(IndexError):
+    if type(input.array) is np.ndarray and input.array.size and all(index.array.size for index in indices):
+        # NumPy checks each index itself, if there is an element to be selected
+        try:
             return _index(input, *indices, dims=dims)
+        except IndexError:
+            check_indices(input.array.shape, dims, indices)
+            raise
     check_indices(input.array.shape, dims, indices)
     return _index(input, *indices, dims=dims)
 

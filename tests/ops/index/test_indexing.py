@@ -454,3 +454,11 @@ def test_rows_named_many_times_keep_their_dtype(dtype, rng):
         for got in (x.index_add(0, index, source), x.index_put((index,), source, accumulate=True)):
             assert got.dtype.name == dtype
             np.testing.assert_array_equal(got.numpy(force=True), expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 4), (2, 0, 3), (0, 0)])
+def test_an_index_out_of_range_where_nothing_is_selected(shape):
+    """An index is checked also where other dimensions are empty, as PyTorch does."""
+    x = lucid.zeros(shape, device=DEVICE)
+    with pytest.raises(IndexError, match="out of range"):
+        x[..., lucid.tensor([7], device=DEVICE)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,6 @@ __global__ void loop({parameters}) {{
 
 }}  // namespace lucid
 """
-_numbers = itertools.count()
 
 
 class Loop:
@@ -54,7 +52,7 @@ class Loop:
 
     def __init__(self, stem: str, traced: Callable[[], Traced]) -> None:
         self._traced = traced
-        self._function = Function(Unit(f"{stem}-{next(_numbers)}.cpp", self._text), "loop")
+        self._function = Function(Unit(f"{stem}.cpp", self._text), "loop")
         self._written: str | None = None
         self._results = 0
         self._settings: tuple[str, ...] = ()
