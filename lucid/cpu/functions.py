@@ -217,7 +217,7 @@ def _read(array: Array) -> int:
     return _POINTER.from_address(id(array) + _HEAD).value
 
 
-_sample = np.zeros(3)[1:]
+_sample: Array = np.zeros(3)[1:]
 _known = sys.implementation.name == "cpython" and _read(_sample) == _told(_sample)
 first_element: Callable[[Array], int] = _read if _known else _told
 """Gives the address of the first element of an array of NumPy's, for loops that are told its strides."""

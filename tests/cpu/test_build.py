@@ -18,7 +18,7 @@ def test_what_is_built_is_all_that_is_declared():
         "from lucid.cpu.build import libraries\nprint(*{each.unit.file for each in libraries()})"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = {"random.cpp", "convolution.cpp", "optim_adamw.cpp", "activation_gelu.cpp", "activation_sigmoid.cpp"}
+    expected = {"random.cpp", "convolution.cpp", "optim_adam.cpp", "activation_gelu.cpp", "activation_sigmoid.cpp"}
     assert expected <= set(ran.stdout.split())
 
 
