@@ -183,8 +183,8 @@ template <int HALF, typename T> __forceinline__ void fold(typename VectorOf<T>::
     }
 #pragma GCC unroll 16
     for (int i = 0; i < HALF; ++i)
-        sum_l[i] = __builtin_shuffle(sum_l[i], sum_l[i + HALF], lower) +
-                   __builtin_shuffle(sum_l[i], sum_l[i + HALF], upper);
+        sum_l[i] =
+            __builtin_shuffle(sum_l[i], sum_l[i + HALF], lower) + __builtin_shuffle(sum_l[i], sum_l[i + HALF], upper);
     if constexpr (HALF > 1) fold<HALF / 2, T>(sum_l);
 }
 

@@ -46,7 +46,8 @@ __global__ void running_sums(T* __restrict__ out_n, const T* __restrict__ x_n, l
                 // several groups at a time, as each addition waits for the one before
                 for (int g = 0; g < AT_ONCE; ++g) sum_g[g] = out[g * GROUP * step] = x[g * GROUP * step];
                 for (int i = 1; i < GROUP; ++i)
-                    for (int g = 0; g < AT_ONCE; ++g) out[(g * GROUP + i) * step] = sum_g[g] += x[(g * GROUP + i) * step];
+                    for (int g = 0; g < AT_ONCE; ++g)
+                        out[(g * GROUP + i) * step] = sum_g[g] += x[(g * GROUP + i) * step];
             } else
                 for (int g = 0; n + g * GROUP < length; ++g)
                     for (int i = 0; i < GROUP && n + g * GROUP + i < length; ++i) {
@@ -97,8 +98,8 @@ static void places(long long* __restrict__ out_n, const T* __restrict__ x_n, lon
 }
 // The index of the extreme so far: the last of equal ones, and of NaN if there is one.
 template <typename T>
-__global__ void running_places(long long* __restrict__ out_n, const T* __restrict__ x_n, long long lines, long long length,
-                               bool largest) {
+__global__ void running_places(long long* __restrict__ out_n, const T* __restrict__ x_n, long long lines,
+                               long long length, bool largest) {
     for (long long line = 0; line < lines; ++line, out_n += length, x_n += length)
         if (largest)
             places<true>(out_n, x_n, length);
@@ -107,7 +108,8 @@ __global__ void running_places(long long* __restrict__ out_n, const T* __restric
 }
 
 template <typename T>
-__global__ void take(T* __restrict__ out_n, const T* __restrict__ x, const long long* __restrict__ index_n, long long n) {
+__global__ void take(T* __restrict__ out_n, const T* __restrict__ x, const long long* __restrict__ index_n,
+                     long long n) {
     for (long long i = 0; i < n; ++i) out_n[i] = x[index_n[i]];
 }
 

@@ -48,8 +48,7 @@ template <int STEP> __forceinline__ Int times(Int i, Int step) { return STEP > 0
 #define LUCID_WITH_STEP(step, function, ...) \
     ((step) == 1 ? function<1>(__VA_ARGS__) : (step) == 2 ? function<2>(__VA_ARGS__) : function<-1>(__VA_ARGS__))
 
-template <int STEP, typename T>
-void copy_row(T* __restrict__ target, const T* __restrict__ row, Int step, Int count) {
+template <int STEP, typename T> void copy_row(T* __restrict__ target, const T* __restrict__ row, Int step, Int count) {
     if (STEP == 1)
         std::memcpy(target, row, sizeof(T) * count);
     else

@@ -211,10 +211,11 @@ _POINTER = ctypes.c_size_t
 
 
 def _read(array: Array) -> int:
+    place = id(array)
     # one of a class that inherits from it begins so, too; a number of NumPy's, which is no array, does not
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected an array of NumPy's, got {type(array).__name__}")
-    return _POINTER.from_address(id(array) + _HEAD).value
+    return _POINTER.from_address(place + _HEAD).value
 
 
 _sample: Array = np.zeros(3)[1:]

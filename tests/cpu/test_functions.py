@@ -34,7 +34,7 @@ def declared(name, instances=(("float",), ("double",))):
 
 @pytest.fixture
 def _nothing_kept(monkeypatch, tmp_path):
-    """An empty cache of compiled code."""
+    """Give the process an empty cache of compiled code."""
     monkeypatch.setattr(cache, "folder", lambda: tmp_path)
 
 
