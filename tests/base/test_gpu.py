@@ -101,6 +101,7 @@ ON_THEIR_DEVICE = {
     "base/gpu.py": "makes the device the current one",
     "base/foreign/dlpack.py": "makes the device the current one",
     "autograd/graph.py": "arrays of NumPy's",
+    "cpu/halves.py": "arrays of NumPy's",
     "serialization/source.py": "arrays of NumPy's",
     "tensor/interop.py": "arrays of NumPy's",
 }

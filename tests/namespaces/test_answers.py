@@ -269,7 +269,7 @@ def test_without_tensorboardx(monkeypatch):
 
 LATER = (
     "accelerator", "compiler", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types",
-    "backends.cpu", "ops.creation.cuda_generators", "utils",
+    "ops.creation.cuda_generators", "utils",
 )  # fmt: skip
 
 

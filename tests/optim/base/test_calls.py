@@ -8,6 +8,7 @@ import pytest
 
 import lucid
 from lucid import hooks, nn, optim
+from lucid.cpu.functions import BUILD
 from tests.autograd.calls import calls
 from tests.device import DEVICE
 from tests.optimizers import COUNTED_THERE, NAMES, USUAL
@@ -46,9 +47,14 @@ def check(make):
     assert few - FEW * for_each <= BESIDE
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_settled_step(name):
+def test_a_settled_step(name, compiled, monkeypatch):
     """No function is called for each parameter, but on the CPU what the formula takes."""
+    monkeypatch.setattr("lucid.backends.cpu.compiled", compiled)
+    for step in getattr(getattr(optim, name), "kernel_steps", {}).values():
+        if step.loop is not None:
+            step.loop(BUILD, "float")  # which is not compiled within what is counted
     check(lambda count: stepped(name, count).step)
 
 
