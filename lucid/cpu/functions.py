@@ -114,6 +114,8 @@ class Unit:
 
     Attributes
     ----------
+    functions : list of Function
+        What is declared of it.
     libraries : dict of str to Library
         By the first template argument of their functions, "" of those that are no templates.
     """
@@ -122,6 +124,7 @@ class Unit:
         UNITS.append(self)
         self.file = file
         self._made = made
+        self.functions: list[Function] = []
         self.libraries: dict[str, Library] = {}
 
     @cached_property
@@ -163,6 +166,7 @@ class Function:
         if isinstance(file, str):
             file = _FILES.get(file) or _FILES.setdefault(file, Unit(file))
         self.unit = file
+        file.functions.append(self)
         self.instances: dict[tuple[str, ...], str] = {}
         for each in instances:
             self.instances[each] = symbol = "_".join([name, *each]).replace(" ", "_")

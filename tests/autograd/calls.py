@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 
+from tests.pieces.loops import load_loops
+
 
 def module_of(frame):
     """Return the name of the module in which the function of a frame is."""
@@ -26,6 +28,7 @@ def calls(function, part=""):
     Whether a process has asked for peaks of memory, which are counted from then on, makes no difference; nor does what
     a simulated device calls, which looks at more once a process has a second stream.
     """
+    load_loops()
     names = []
 
     def note(frame, event, argument):

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.growth.acts import FAMILIES
 from benchmarks.measure import Peer
+from tests.pieces.loops import load_loops
 
 pytestmark = pytest.mark.cpu("what Python does on the host")
 
@@ -41,6 +42,7 @@ def steps_of(function, argument):
 
 
 def counted(family, n):
+    load_loops()
     act = family.make(Peer("lucid"), n)
     act.call(act.prepare())  # what is only done once, of this size, is done
     return steps_of(act.call, act.prepare())

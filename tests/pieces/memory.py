@@ -8,11 +8,13 @@ import tracemalloc
 from types import SimpleNamespace
 
 import lucid
+from tests.pieces.loops import load_loops
 
 
 @contextlib.contextmanager
 def traced():
     """Count the bytes that a block takes, Python's and NumPy's: at its end `held` has them, and `most` their peak."""
+    load_loops()
     memory = SimpleNamespace()
     tracemalloc.start()
     try:
