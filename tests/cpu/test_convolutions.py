@@ -10,6 +10,7 @@ import pytest
 from lucid.backends import cpu
 from lucid.cpu import convolutions
 from lucid.ops.layers import convolution_primitives as primitives
+from lucid.ops.layers.windows import Axis
 from tests.cpu.images import guarded, laid_out
 
 pytestmark = pytest.mark.cpu("compares the two ways of the CPU")
@@ -168,3 +169,15 @@ def test_sizes_alone_choose(rng, compiled, monkeypatch):
     weight = weight[:, :, :1, :1]
     assert compute(out=(8, 8)) == []
     assert compute(out=(4, 4), stride=(2, 2)) == ["convolve"]
+
+
+def test_two_dtypes_are_numpys(rng, compiled):
+    """A loop reads both operands as one type: none takes float32 beside float64."""
+    x, weight = rng.standard_normal((1, 2, 8, 8)), rng.standard_normal((3, 2, 3, 3)).astype(np.float32)
+    g = rng.standard_normal((1, 3, 6, 6)).astype(np.float32)
+    axes = (Axis(8, 6, 3, 1, 0, 1),) * 2
+    assert convolutions.convolution(x, weight, None, axes, 1) is None
+    assert convolutions.input_grad(g.astype(np.float64), weight, axes, 1) is None
+    assert convolutions.weight_grad(g, x, axes, 1) is None
+    assert compiled == []
+    assert convolutions.convolution(x.astype(np.float32), weight, None, axes, 1) is not None

@@ -89,3 +89,13 @@ def test_edges_are_those_of_ufuncs(name):
     np.testing.assert_array_equal(loop[np.isinf(chain)], chain[np.isinf(chain)])
     zero = (chain == 0) & (loop == 0)
     np.testing.assert_array_equal(np.signbit(loop[zero]), np.signbit(chain[zero]))
+
+
+@pytest.mark.parametrize("name", [name for name, formula in FORMULAS.items() if len(formula.arrays) > 1])
+def test_bools_are_left_to_ufuncs(name, monkeypatch):
+    """A loop reads floats: it takes no mask among the operands."""
+    monkeypatch.setattr(cpu, "compiled", True)
+    first, *arrays = operands(len(FORMULAS[name].arrays))
+    loop = FORMULAS[name].loop
+    assert loop.of([first, *arrays]) is not None
+    assert loop.of([first > 0, *arrays]) is None

@@ -90,6 +90,18 @@ def test_means_give_the_bits_of_numpy(rng, dtype, seed, compiled):
     same_bits(lambda: primitives.avg_pool_grad.cpu(g, **settings), compiled, "spread")
 
 
+def test_positions_in_any_layout(rng, compiled):
+    """Positions that are not dense name the same elements."""
+    axes = (Axis(9, 4, 3, 2, 0, 1), Axis(8, 4, 2, 2, 0, 1))
+    x, g = rng.standard_normal((2, 3, 9, 8), np.float32), rng.standard_normal((2, 3, 4, 4), np.float32)
+    _, which = primitives.max_pool.cpu(x, axes=axes)
+    assert compiled == ["max_pool"]
+    for other in (np.asfortranarray(which), np.repeat(which, 2, -1)[..., ::2], which[..., ::-1].copy()[..., ::-1]):
+        for compute, values in ((primitives.max_pool_grad.cpu, g), (primitives.max_pool_select.cpu, x)):
+            expected = compute(values, which, axes=axes)
+            np.testing.assert_array_equal(compute(values, other, axes=axes), expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nothing_is_written_outside_of_results(rng, dtype, compiled, monkeypatch):
     """What lies before and behind each result stays as it is."""

@@ -154,3 +154,12 @@ def test_nothing_is_written_beside_the_result(length, rng):
         np.testing.assert_array_equal(memory[:32], 777)
         np.testing.assert_array_equal(memory[32 + x.size :], 777)
         assert (memory[32 : 32 + x.size] != 777).all()
+
+
+def test_elements_of_memory_that_is_not_aligned(rng):
+    """They are selected as those of any other array."""
+    x = np.zeros(8 * 100 + 1, np.uint8)[1:].view(np.float64)
+    x[...] = rng.standard_normal(100)
+    index = rng.integers(0, 100, 300)
+    assert running._TAKE(BUILD, "long long") is not None
+    np.testing.assert_array_equal(running.take(x, index), x[index])

@@ -116,6 +116,19 @@ def test_rows_that_numpy_does(compiled):
     assert not compiled
 
 
+@pytest.mark.parametrize("shift", [-1, -3, 1, 3])
+def test_a_gradient_in_part_of_the_parameter(compiled, shift):
+    """Each element is changed by the gradient as it was before the step."""
+    memory = np.arange(1.0, 44.0)
+    values, grads = memory[3:40], memory[3 + shift : 40 + shift]
+    expected = values - 0.5 * grads
+    param = lucid.from_numpy(values).requires_grad_()
+    param.grad = lucid.from_numpy(grads)
+    optim.SGD([param], lr=0.5).step()
+    np.testing.assert_array_equal(param.detach().numpy(), expected)
+    assert not compiled
+
+
 def test_arrays_that_are_read_only_stay_as_they_are(compiled):
     """NumPy's refusal is not passed by."""
     values = np.ones(4)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.backends import cpu
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
 from lucid.ops.index import accumulation, index_select, indexing, masked_select, select
 from lucid.ops.index.accumulation import sums_at
@@ -185,10 +186,12 @@ def direct_sums(shape, dims, indices, values):
     return out
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("rows", [3, 70, 3000, 100_000])
 @pytest.mark.parametrize("width", [1, 5, 64])
-def test_sums_of_rows(rows, width, rng):
+def test_sums_of_rows(rows, width, compiled, rng, monkeypatch):
     """Rows that repeat, few times and often, add up; every path of the sum gives the direct sum."""
+    monkeypatch.setattr(cpu, "compiled", compiled)
     count = 600 if rows < 100_000 else 3000
     spread = np.minimum(rng.integers(0, rows, count), rng.integers(0, rows, count) // 3)
     index = np.where(rng.random(count) < 0.5, spread, spread - rows)
@@ -197,9 +200,11 @@ def test_sums_of_rows(rows, width, rng):
     np.testing.assert_allclose(sums_at(np, (rows, width), (0,), (index,), values), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("bits", [8, 16, 20])
-def test_rows_whose_numbers_share_bits(bits, rng):
+def test_rows_whose_numbers_share_bits(bits, compiled, rng, monkeypatch):
     """Rows that are a power of two apart are different ones, however they alternate."""
+    monkeypatch.setattr(cpu, "compiled", compiled)
     rows = 2**bits + 3
     index = np.tile([1, 1 + 2**bits, 2, 1, 2 + 2**bits], 30)
     values = rng.standard_normal((len(index), 20))
