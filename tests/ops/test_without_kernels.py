@@ -38,8 +38,8 @@ def no_kernels(monkeypatch):
     def without_plan(primitive):
         return lambda arrays, settings: (primitive.gpu(*arrays, **settings), None)
 
-    def without_cuda(primitive, needed, *, conjugate=False, cuda=False):
-        return plan(primitive, needed, conjugate=conjugate)
+    def without_cuda(primitive, needed, *, cuda=False, **settings):
+        return plan(primitive, needed, **settings)
 
     monkeypatch.setattr(Primitive, "gpu", property(reference))
     monkeypatch.setattr(Primitive, "gpu_with_plan", property(without_plan))
