@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.cpu.functions import Function, address
+from lucid.cpu.functions import Function, address, dense
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lucid.base.arrays import Array
 
 _FLOATS = {"f": "float", "d": "double"}
@@ -34,32 +36,29 @@ def running_products(x: Array, axis: int, *, reverse: bool = False) -> Array | N
     return _running(_PRODUCTS, x, axis, reverse=reverse)
 
 
+def running_places(x: Array, axis: int, *, largest: bool) -> Array | None:
+    """Return the index of the extreme up to each element along the last axis; None for others, and other dtypes."""
+    return _along_rows(_PLACES, _ORDERED, x, axis, np.dtype(np.int64), largest)
+
+
 def _running(function: Function, x: Array, axis: int, *, reverse: bool) -> Array | None:
-    name = _FLOATS.get(x.dtype.char)
+    return _along_rows(function, _FLOATS, x, axis, x.dtype, -1 if reverse else 1)
+
+
+def _along_rows(
+    function: Function, names: Mapping[str, str], x: Array, axis: int, dtype: np.dtype[Any], setting: int
+) -> Array | None:
+    """Return the result of a loop over lines along the last axis; None for other axes and dtypes."""
+    name = names.get(x.dtype.char)
     if name is None or axis != x.ndim - 1 or not x.dtype.isnative:
         return None
     run = function(x.size, name)
     if run is None:
         return None
-    x = np.require(x, requirements=["C", "A"])
-    out = np.empty(x.shape, x.dtype)
+    x = dense(x)
+    out = np.empty(x.shape, dtype)
     length = x.shape[-1]
-    run(address(out), address(x), out.size // max(length, 1), length, -1 if reverse else 1)
-    return out
-
-
-def running_places(x: Array, axis: int, *, largest: bool) -> Array | None:
-    """Return the index of the extreme up to each element along the last axis; None for others, and other dtypes."""
-    name = _ORDERED.get(x.dtype.char)
-    if name is None or axis != x.ndim - 1 or not x.dtype.isnative:
-        return None
-    run = _PLACES(x.size, name)
-    if run is None:
-        return None
-    x = np.require(x, requirements=["C", "A"])
-    out = np.empty(x.shape, np.int64)
-    length = x.shape[-1]
-    run(address(out), address(x), out.size // max(length, 1), length, largest)
+    run(address(out), address(x), out.size // max(length, 1), length, setting)
     return out
 
 
@@ -89,7 +88,7 @@ def add_rows(out: Array, places: Array, within: Array | None, values: Array) -> 
     if run is None:
         return False
     values, places = np.require(values, requirements=["C", "A"]), np.require(places, np.int64, ["C", "A"])
-    within = None if within is None else np.require(within, np.int64, ["C", "A"])
+    within = None if within is None else dense(within.astype(np.int64, copy=False))
     rows, width = values.shape
     run(address(out), address(places), 0 if within is None else address(within), address(values), rows, width)
     return True
